@@ -2,7 +2,6 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -121,21 +120,28 @@ fn folder_size(dir: &Path) -> u64 {
     entries.flatten().map(size).sum()
 }
 
-/// Prints the result as one line of JSON on stdout; of several cooperating processes only one has
-/// a result.
-pub fn print_result(result: &Value) -> ExitCode {
+/// Prints the result as one line of JSON on stdout, and returns the exit code; of several cooperating processes only one
+/// has a result.
+pub fn print_result(result: &Value) -> u8 {
     if result.is_null() {
-        return ExitCode::SUCCESS;
+        return 0;
     }
     match writeln!(std::io::stdout(), "{result}") {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         // A closed pipe is no failure: the reader has seen enough.
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => 0,
         Err(e) => {
             eprintln!("error: cannot write the result: {e}");
-            ExitCode::FAILURE
+            1
         }
     }
+}
+
+/// Prints a part of the result as a line of JSON on stdout, at once.
+pub fn stream(value: &impl Serialize) {
+    let mut out = std::io::stdout().lock();
+    // Whoever reads no more has seen enough.
+    let _ = writeln!(out, "{}", json(value)).and_then(|()| out.flush());
 }
 
 /// Prints an error with its hint on stderr.

@@ -1,5 +1,7 @@
 //! Hints for unknown options.
 
+use std::ffi::OsString;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use gnarl_common::Error;
 use gnarl_config::key_named;
@@ -7,11 +9,10 @@ use gnarl_config::key_named;
 use crate::args::{Args, try_parse};
 use crate::output::print_error;
 
-/// Parses the command line. An error ends the process, with exit code 2.
-pub fn parse() -> Args {
-    let given: Vec<_> = std::env::args_os().collect();
+/// Parses the words of a command. An error ends the process, with exit code 2.
+pub fn parse(given: &[OsString]) -> Args {
     let words: Vec<String> = given.iter().map(|w| w.to_string_lossy().into_owned()).collect();
-    try_parse(&given).unwrap_or_else(|error| match explain(&error, &words) {
+    try_parse(given).unwrap_or_else(|error| match explain(&error, &words) {
         Some(explained) => {
             print_error(&explained);
             std::process::exit(explained.exit_code().into())

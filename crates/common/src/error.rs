@@ -81,6 +81,17 @@ impl Error {
         self
     }
 
+    /// The message with the steps during which it occurred, without the hint.
+    pub fn message(&self) -> String {
+        let steps = self.0.context.iter().rev().map(|doing| format!("{doing}: "));
+        steps.chain([self.0.message.clone()]).collect()
+    }
+
+    /// The hint, if there is one.
+    pub fn advice(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
     /// The class of failure.
     pub fn kind(&self) -> Kind {
         self.0.kind

@@ -39,11 +39,14 @@ pub struct FinishOptions {
     pub memory: u64,
     /// Drop repeated edges (edges then carry no columns of their own).
     pub coalesce: bool,
+    /// Keep the row of each edge beside the lists even where edges have no columns of their own, so that samplers can tell
+    /// which edges they chose. Not with `coalesce`.
+    pub edge_rows: bool,
 }
 
 impl Default for FinishOptions {
     fn default() -> Self {
-        Self { memory: 1 << 30, coalesce: false }
+        Self { memory: 1 << 30, coalesce: false, edge_rows: false }
     }
 }
 

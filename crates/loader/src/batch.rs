@@ -28,9 +28,11 @@ pub struct BatchNodes {
     /// Dataset ids: seeds in their order, then the nodes that each hop reached first.
     pub ids: Vec<i64>,
     /// Features, a row of values each, if asked for and there are any.
-    pub features: Option<Vec<f32>>,
+    pub features: Option<FeatureRows>,
     /// Labels, if asked for and there are any.
     pub labels: Option<LabelRows>,
+    /// Times, if there are any.
+    pub times: Option<Vec<i64>>,
     /// Number of seeds, and of the nodes of each hop.
     pub of_hop: Vec<i64>,
 }
@@ -42,8 +44,23 @@ pub struct BatchEdges {
     pub ends: Vec<i64>,
     /// Row of each edge in the dataset.
     pub ids: Vec<i64>,
+    /// Features, a row of values each, if asked for and there are any.
+    pub features: Option<FeatureRows>,
+    /// Weights, if there are any.
+    pub weights: Option<Vec<f32>>,
+    /// Times, if there are any.
+    pub times: Option<Vec<i64>>,
     /// Number of edges of each hop.
     pub of_hop: Vec<i64>,
+}
+
+/// Features of nodes or edges.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FeatureRows {
+    /// A row for each, one after the other.
+    pub values: Vec<f32>,
+    /// Values of a row.
+    pub width: usize,
 }
 
 impl BatchEdges {

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use gnarl_common::{Buf, Context, Error, Result};
 use gnarl_graph::blocks::Schema;
-use gnarl_graph::{Dataset, Labels};
-use gnarl_sample::HeteroSampleGraph;
+use gnarl_graph::times::edge_times;
+use gnarl_graph::{Dataset, Features, Labels, Triple};
+use gnarl_sample::{HeteroSampleGraph, Weights};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows};
+
+use crate::batch::FeatureRows;
 
 /// A dataset with the columns that batches read, mapped.
 #[derive(Debug)]
@@ -15,6 +18,30 @@ pub struct LoaderGraph {
     pub(crate) lists: HeteroSampleGraph,
     features: Vec<Option<MappedFeatures>>,
     labels: Vec<Option<Labels>>,
+    node_times: Vec<Option<Buf<i64>>>,
+    edge_columns: Vec<EdgeColumns>,
+}
+
+/// The columns of an edge type, by rows.
+#[derive(Debug)]
+struct EdgeColumns {
+    features: Option<MappedFeatures>,
+    weights: Option<Weights>,
+    times: Option<Buf<i64>>,
+}
+
+impl EdgeColumns {
+    fn open(dataset: &Dataset, triple: &Triple) -> Result<Self> {
+        let features = dataset.edge_column(triple, "features")?;
+        let features =
+            features.map(|column| MappedFeatures::new(Features::Dense(column), Normalize::None));
+        let weights = dataset.edge_column(triple, "weight")?;
+        Ok(Self {
+            features: features.transpose()?,
+            weights: weights.map(|column| Weights::of(&column)).transpose()?,
+            times: edge_times(dataset, triple)?,
+        })
+    }
 }
 
 /// Nodes of one type that batches are made around.
@@ -44,7 +71,7 @@ impl LoaderGraph {
     /// If a column is damaged, or a node type has more nodes than 32-bit ids.
     pub fn open(dataset: &Dataset) -> Result<Self> {
         let lists = HeteroSampleGraph::open(dataset)?;
-        let (mut features, mut labels) = (Vec::new(), Vec::new());
+        let (mut features, mut labels, mut node_times) = (Vec::new(), Vec::new(), Vec::new());
         for node_type in lists.schema().node_types() {
             let stored = dataset.features(node_type)?;
             let opened = stored.map(|stored| MappedFeatures::new(stored, Normalize::None));
@@ -55,8 +82,14 @@ impl LoaderGraph {
                 found => found,
             };
             labels.push(found);
+            node_times.push(gnarl_graph::times::node_times(dataset, node_type)?);
         }
-        Ok(Self { dataset: dataset.clone(), lists, features, labels })
+        let columns = |triple: &Triple| {
+            EdgeColumns::open(dataset, triple).while_doing(|| format!("edge type {triple}"))
+        };
+        let edge_columns =
+            lists.schema().edge_types().iter().map(columns).collect::<Result<_>>()?;
+        Ok(Self { dataset: dataset.clone(), lists, features, labels, node_times, edge_columns })
     }
 
     /// The dataset.
@@ -126,15 +159,15 @@ impl LoaderGraph {
     ///
     /// # Errors
     /// If a node has no row.
-    pub fn features_of(&self, node_type: usize, nodes: &[u32]) -> Result<Option<Vec<f32>>> {
+    pub fn features_of(&self, node_type: usize, nodes: &[u32]) -> Result<Option<FeatureRows>> {
         let Some(features) = &self.features[node_type] else { return Ok(None) };
         let width = features.width();
-        let mut rows = vec![0.0; nodes.len() * width];
+        let mut values = vec![0.0; nodes.len() * width];
         match features.is_sparse() {
-            false => features.gather_into(nodes, &mut rows)?,
-            true => fill(&features.gather(nodes)?, width, &mut rows),
+            false => features.gather_into(nodes, &mut values)?,
+            true => fill(&features.gather(nodes)?, width, &mut values),
         }
-        Ok(Some(rows))
+        Ok(Some(FeatureRows { values, width }))
     }
 
     /// The labels of `nodes`, if their type has any.
@@ -153,7 +186,70 @@ impl LoaderGraph {
     }
 }
 
-fn pick(values: &Buf<f32>, nodes: &[u32]) -> Vec<f32> {
+impl LoaderGraph {
+    /// The times of `nodes`, if their type has some.
+    pub fn times_of(&self, node_type: usize, nodes: &[u32]) -> Option<Vec<i64>> {
+        self.node_times[node_type].as_ref().map(|times| pick(times, nodes))
+    }
+
+    /// Width of the features of an edge type, if it has any.
+    pub fn edge_feature_width(&self, edge_type: usize) -> Option<usize> {
+        self.edge_columns[edge_type].features.as_ref().map(FeatureStore::width)
+    }
+
+    /// The features of edges by their rows, a row of `f32` each, if their type has any.
+    ///
+    /// # Errors
+    /// If an edge has no row.
+    pub fn edge_features_of(&self, edge_type: usize, edges: &[u64]) -> Result<Option<FeatureRows>> {
+        let Some(features) = &self.edge_columns[edge_type].features else { return Ok(None) };
+        let width = features.width();
+        let mut values = vec![0.0; edges.len() * width];
+        if width > 0 {
+            let mut each = edges.iter().zip(values.chunks_exact_mut(width));
+            each.try_for_each(|(&edge, row)| features.copy_row(edge, row))?;
+        }
+        Ok(Some(FeatureRows { values, width }))
+    }
+
+    /// Sources and destinations of all edges of a type, by their rows.
+    ///
+    /// # Errors
+    /// If a list is not inside the graph.
+    pub fn edges_of(&self, edge_type: usize) -> Result<(Vec<i64>, Vec<i64>)> {
+        let lists = self.lists.csc(edge_type);
+        let mut ends = (vec![0; lists.num_edges()], vec![0; lists.num_edges()]);
+        let mut position = 0;
+        for dst in 0..lists.num_dst() as u32 {
+            for &src in lists.sources(dst) {
+                let row = lists.edge.as_ref().map_or(position, |rows| rows.get(position));
+                let (Some(source), Some(destination)) =
+                    (ends.0.get_mut(row as usize), ends.1.get_mut(row as usize))
+                else {
+                    return Err(Error::invalid(format!("edge row {row} does not exist")));
+                };
+                *source = src.into();
+                *destination = dst.into();
+                position += 1;
+            }
+        }
+        Ok(ends)
+    }
+
+    /// The weights of edges by their rows, if their type has some.
+    pub fn weights_of(&self, edge_type: usize, edges: &[u64]) -> Option<Vec<f32>> {
+        let weights = self.edge_columns[edge_type].weights.as_ref()?;
+        Some(edges.iter().map(|&edge| weights.get(edge as usize)).collect())
+    }
+
+    /// The times of edges by their rows, if their type has some.
+    pub fn edge_times_of(&self, edge_type: usize, edges: &[u64]) -> Option<Vec<i64>> {
+        let times = self.edge_columns[edge_type].times.as_ref()?;
+        Some(edges.iter().map(|&edge| times[edge as usize]).collect())
+    }
+}
+
+fn pick<T: Copy>(values: &[T], nodes: &[u32]) -> Vec<T> {
     nodes.iter().map(|&node| values[node as usize]).collect()
 }
 

@@ -26,7 +26,7 @@
 //! for batch in loader.epoch(0) {
 //!     let batch = batch?;
 //!     let nodes = &batch.nodes[0];
-//!     assert_eq!(nodes.features.as_ref().map(|rows| rows.len()), Some(nodes.ids.len() * 16));
+//!     assert_eq!(nodes.features.as_ref().map(|rows| rows.values.len()), Some(nodes.ids.len() * 16));
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -39,7 +39,7 @@ mod options;
 mod repeated;
 mod schedule;
 
-pub use batch::{Batch, BatchEdges, BatchNodes};
+pub use batch::{Batch, BatchEdges, BatchNodes, FeatureRows};
 pub use epoch::Epoch;
 pub use graph::{LabelRows, LoaderGraph, Seeds};
 pub use loader::NeighborLoader;

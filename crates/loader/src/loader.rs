@@ -141,20 +141,31 @@ impl NeighborLoader {
                 ids: own.iter().map(|&node| graph.lists.id(node_type, node) as i64).collect(),
                 features,
                 labels,
+                times: graph.times_of(node_type, own),
                 of_hop: of_hop(&found.nodes_of_hop[node_type]),
             });
         }
-        let edges = found.edges.iter().map(|edges| BatchEdges {
-            ends: edges.sources.iter().chain(&edges.destinations).map(|&at| at.into()).collect(),
-            ids: edges.rows.iter().map(|&row| row as i64).collect(),
-            of_hop: of_hop(&edges.of_hop),
-        });
+        let mut edges = Vec::with_capacity(found.edges.len());
+        for (edge_type, own) in found.edges.iter().enumerate() {
+            let features = match columns.features {
+                true => graph.edge_features_of(edge_type, &own.rows)?,
+                false => None,
+            };
+            edges.push(BatchEdges {
+                ends: own.sources.iter().chain(&own.destinations).map(|&at| at.into()).collect(),
+                ids: own.rows.iter().map(|&row| row as i64).collect(),
+                features,
+                weights: graph.weights_of(edge_type, &own.rows),
+                times: graph.edge_times_of(edge_type, &own.rows),
+                of_hop: of_hop(&own.of_hop),
+            });
+        }
         Ok(Batch {
             schema: found.schema,
             seed_type,
             input_ids: places.iter().map(|&place| place.into()).collect(),
             nodes,
-            edges: edges.collect(),
+            edges,
         })
     }
 }

@@ -28,7 +28,7 @@ pub struct LoaderOptions {
 /// The columns of a batch beside its edge lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Columns {
-    /// Features of all nodes.
+    /// Features of all nodes and edges.
     pub features: bool,
     /// Labels of all nodes.
     pub labels: bool,

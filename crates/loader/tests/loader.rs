@@ -5,7 +5,9 @@ use std::sync::Arc;
 use gnarl_common::Result;
 use gnarl_graph::generate::{Attributes, CommunityOptions, community};
 use gnarl_graph::{Dataset, Labels};
-use gnarl_loader::{Batch, Columns, LabelRows, LoaderGraph, LoaderOptions, NeighborLoader};
+use gnarl_loader::{
+    Batch, Columns, FeatureRows, LabelRows, LoaderGraph, LoaderOptions, NeighborLoader,
+};
 use gnarl_sample::HeteroFanouts;
 use gnarl_sample::parts::Rule;
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
@@ -71,7 +73,7 @@ fn batches_have_the_columns_of_their_nodes_and_edges_of_the_graph() {
         let ids: Vec<u32> = nodes.ids.iter().map(|&id| id as u32).collect();
         let mut rows = vec![0.0; ids.len() * 7];
         features.gather_into(&ids, &mut rows).unwrap();
-        assert_eq!(nodes.features.as_ref(), Some(&rows));
+        assert_eq!(nodes.features, Some(FeatureRows { values: rows, width: 7 }));
         let expected = ids.iter().map(|&node| classes[node as usize].into()).collect();
         assert_eq!(nodes.labels, Some(LabelRows::Classes(expected)));
         let edges = &batch.edges[0];

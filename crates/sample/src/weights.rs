@@ -68,6 +68,14 @@ impl Weights {
         }
     }
 
+    /// The weight of edge `row`.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn get(&self, row: usize) -> f32 {
+        self.as_slice().get(row)
+    }
+
     pub(crate) fn as_slice(&self) -> WeightSlice<'_> {
         match self {
             Self::F32(values) => WeightSlice::F32(values),

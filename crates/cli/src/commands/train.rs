@@ -1,7 +1,7 @@
 //! `gnarl train`
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use gnarl_common::Result;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::dataset;
 use super::parse::{alone, engine};
 use crate::allocator::{AMPLE, hold_little};
-use crate::output::json;
+use crate::output::{json, stream};
 
 /// `gnarl train`
 #[derive(Debug, Args)]
@@ -33,6 +33,9 @@ pub struct TrainArgs {
     /// Start over, replacing an existing run
     #[arg(long)]
     pub restart: bool,
+    /// Print the record of each epoch as a line of JSON on stdout, before the result
+    #[arg(long)]
+    pub stream: bool,
 }
 
 pub fn run(args: &TrainArgs) -> Result<Value> {
@@ -55,29 +58,29 @@ pub fn run(args: &TrainArgs) -> Result<Value> {
         Engine::Local => {
             alone("train.engine = 'local'", "start one process and set train.workers")?;
             dataset::prepare(&mut config, &args.run)?;
-            Ok(json(&train(&config, begin)?))
+            Ok(json(&train(&config, begin, args.stream)?))
         }
-        Engine::Mpi => under_mpi(&config, begin, &args.run),
+        Engine::Mpi => under_mpi(&config, begin, args),
     }
 }
 
 /// Trains as one of the processes started by `mpirun`; only the first returns a result.
 #[cfg(feature = "mpi")]
-fn under_mpi(config: &RunConfig, begin: Begin, run_file: &Path) -> Result<Value> {
+fn under_mpi(config: &RunConfig, begin: Begin, args: &TrainArgs) -> Result<Value> {
     use gnarl_engine::Communicator;
 
     let deadline = std::time::Duration::from_secs_f64(config.train.deadline_seconds);
     gnarl_engine::mpi::run(deadline, |rank| {
         let mut config = config.clone();
         if rank.rank() == 0 {
-            dataset::prepare(&mut config, run_file)?;
+            dataset::prepare(&mut config, &args.run)?;
         }
         rank.barrier("importing the dataset")?;
         if rank.rank() > 0 {
-            dataset::find(&mut config, run_file)?;
+            dataset::find(&mut config, &args.run)?;
         }
         let config = &config;
-        let progress = Progress::new(config.train.epochs);
+        let progress = Progress::new(config.train.epochs, args.stream);
         let finished = gnarl_train::run_on(rank, config, begin, &|record| progress.epoch(record))?;
         progress.finish();
         finished.map_or(Ok(Value::Null), |finished| Ok(json(&report(finished)?)))
@@ -85,14 +88,14 @@ fn under_mpi(config: &RunConfig, begin: Begin, run_file: &Path) -> Result<Value>
 }
 
 #[cfg(not(feature = "mpi"))]
-fn under_mpi(_: &RunConfig, _: Begin, _: &Path) -> Result<Value> {
+fn under_mpi(_: &RunConfig, _: Begin, _: &TrainArgs) -> Result<Value> {
     Err(gnarl_common::Error::usage("train.engine = 'mpi' is not supported by this build")
         .hint("build with --features mpi, which requires an MPI library; see docs/cluster.md"))
 }
 
-/// Trains and reports, with progress on stderr.
-pub fn train(config: &RunConfig, begin: Begin) -> Result<Summary> {
-    let progress = Progress::new(config.train.epochs);
+/// Trains and reports, with progress on stderr, and the records of epochs on stdout if asked to `stream` them.
+pub fn train(config: &RunConfig, begin: Begin, stream: bool) -> Result<Summary> {
+    let progress = Progress::new(config.train.epochs, stream);
     let finished = gnarl_train::run(config, begin, &|record| progress.epoch(record))?;
     progress.finish();
     report(finished)
@@ -126,10 +129,14 @@ fn report(finished: Finished) -> Result<Summary> {
 }
 
 /// A progress bar on terminals; elsewhere the run logs its progress.
-struct Progress(Option<ProgressBar>);
+struct Progress {
+    bar: Option<ProgressBar>,
+    /// True if records go to stdout too.
+    stream: bool,
+}
 
 impl Progress {
-    fn new(epochs: usize) -> Self {
+    fn new(epochs: usize, stream: bool) -> Self {
         let style = "{elapsed_precise} {bar:30} epoch {pos}/{len}, {eta} left  {msg}";
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(epochs as u64);
@@ -138,11 +145,14 @@ impl Progress {
             }
             bar
         });
-        Self(bar)
+        Self { bar, stream }
     }
 
     fn epoch(&self, record: &EpochRecord) {
-        if let Some(bar) = &self.0 {
+        if self.stream {
+            stream(record);
+        }
+        if let Some(bar) = &self.bar {
             let valid = record.valid.iter().map(|(name, v)| format!(", valid {name} {v:.4}"));
             bar.set_position(record.epoch as u64);
             bar.set_message(format!("loss {:.4}{}", record.loss, valid.collect::<String>()));
@@ -150,7 +160,7 @@ impl Progress {
     }
 
     fn finish(&self) {
-        if let Some(bar) = &self.0 {
+        if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
     }

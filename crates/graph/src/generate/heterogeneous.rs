@@ -240,7 +240,11 @@ fn write(options: &HeteroOptions, out: &Path) -> Result<Generated> {
     seconds.attributes = start.elapsed().as_secs_f64();
 
     let start = Instant::now();
-    let dataset = writer.finish(FinishOptions { memory: options.memory, coalesce: false })?;
+    let dataset = writer.finish(FinishOptions {
+        memory: options.memory,
+        coalesce: false,
+        ..Default::default()
+    })?;
     seconds.topology = start.elapsed().as_secs_f64();
     let facts = total(dataset.manifest().edge_types.iter().map(|t| &t.facts));
     Ok(Generated { dataset, drawn, facts, seconds })

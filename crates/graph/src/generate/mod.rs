@@ -64,7 +64,11 @@ pub fn rmat(options: &RmatOptions, out: &Path) -> Result<Generated> {
         options: serde_json::to_value(options).expect("plain numbers serialise"),
         seed: options.seed,
         attributes: &options.attributes,
-        finish: FinishOptions { memory: options.memory, coalesce: options.coalesce },
+        finish: FinishOptions {
+            memory: options.memory,
+            coalesce: options.coalesce,
+            ..Default::default()
+        },
     };
     let make = || write(job, RmatEdges::new(options)?, out, |_, v| key.below(v, classes) as u32);
     make().while_doing(|| "generating an R-MAT graph")
@@ -81,7 +85,11 @@ pub fn community(options: &CommunityOptions, out: &Path) -> Result<Generated> {
         options: serde_json::to_value(options).expect("plain numbers serialise"),
         seed: options.seed,
         attributes: &options.attributes,
-        finish: FinishOptions { memory: options.memory, coalesce: options.coalesce },
+        finish: FinishOptions {
+            memory: options.memory,
+            coalesce: options.coalesce,
+            ..Default::default()
+        },
     };
     let class = |edges: &CommunityEdges, v| (edges.community(v) % classes) as u32;
     let make = || write(job, CommunityEdges::new(options)?, out, class);

@@ -143,7 +143,11 @@ fn import(options: &GraphboltOptions, out: &Path) -> Result<Imported> {
     if let Some(task) = task {
         add_task(&mut writer, task, dir)?;
     }
-    finish(writer, FinishOptions { memory: options.memory, coalesce: false }, Vec::new())
+    finish(
+        writer,
+        FinishOptions { memory: options.memory, coalesce: false, ..Default::default() },
+        Vec::new(),
+    )
 }
 
 /// Opens the array in a file, which must be in numpy's format.

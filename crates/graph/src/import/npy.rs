@@ -143,7 +143,11 @@ fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
     let triple = Triple::plain();
     let reverses = Reverses::within(options.symmetrize);
     write_edges(&mut writer, &triple, (&count, &count), edges, beside, reverses)?;
-    finish(writer, FinishOptions { memory: options.memory, coalesce }, Vec::new())
+    finish(
+        writer,
+        FinishOptions { memory: options.memory, coalesce, ..Default::default() },
+        Vec::new(),
+    )
 }
 
 /// The number of nodes that features, labels and `num_nodes` state.

@@ -117,7 +117,11 @@ fn import(options: &HeteroNpyOptions, out: &Path) -> Result<Imported> {
         let nodes = of(&triples.ntype);
         write_triples(&mut writer, triples, nodes, reverses)?;
     }
-    finish(writer, FinishOptions { memory: options.memory, coalesce: false }, Vec::new())
+    finish(
+        writer,
+        FinishOptions { memory: options.memory, coalesce: false, ..Default::default() },
+        Vec::new(),
+    )
 }
 
 /// The edge columns of a type.

@@ -145,7 +145,7 @@ fn import(options: &TriplesOptions, out: &Path) -> Result<Imported> {
     job.spool.store(&mut writer, &triple, (&entities, &entities), Reverses::None, names)?;
     drop(entities);
     let renumbered = if renumbered { vec![ENTITY.to_string()] } else { Vec::new() };
-    let finished = FinishOptions { memory: options.memory, coalesce: false };
+    let finished = FinishOptions { memory: options.memory, coalesce: false, ..Default::default() };
     Ok(Imported { tables: job.tables, ..finish(writer, finished, renumbered)? })
 }
 

@@ -47,7 +47,7 @@ impl DatasetWriter {
         let (Some(src), Some(dst)) = (find("src"), find("dst")) else {
             return Err(Error::invalid(format!("{triple}: src or dst column is missing")));
         };
-        let keep_rows = edge_type.columns.len() > 2;
+        let keep_rows = edge_type.columns.len() > 2 || options.edge_rows;
         if keep_rows && options.coalesce {
             return Err(Error::usage(format!("{triple}: edges with columns cannot be coalesced")));
         }

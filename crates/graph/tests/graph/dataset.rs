@@ -179,7 +179,9 @@ fn a_dataset_is_replaced_whole_and_a_failure_keeps_the_old_one() {
     let mut w = DatasetWriter::create(&out, IdWidth::U64).unwrap();
     w.add_node_type(DEFAULT_NODE_TYPE, 1 << 20);
     edges(&mut w, &Triple::plain(), &[(0, 9)], (10, 10));
-    let error = w.finish(FinishOptions { memory: 1 << 20, coalesce: false }).unwrap_err();
+    let error = w
+        .finish(FinishOptions { memory: 1 << 20, coalesce: false, ..Default::default() })
+        .unwrap_err();
     assert!(error.to_string().contains("raise --memory"), "{error}");
     assert_eq!(Dataset::open(&out).unwrap().manifest().id_width, 32);
 

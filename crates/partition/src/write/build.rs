@@ -255,7 +255,8 @@ fn write_parts(
     }
     distribute::write(dataset, layout, &mut writers, room)?;
     let at_once = together(layout, room, LIST_BYTES);
-    let finish = FinishOptions { memory: room / at_once as u64, coalesce: false };
+    let finish =
+        FinishOptions { memory: room / at_once as u64, coalesce: false, ..Default::default() };
     let mut parts = Vec::new();
     while !writers.is_empty() {
         let group: Vec<_> = writers.drain(..at_once.min(writers.len())).collect();

@@ -136,7 +136,9 @@ fn given_away(out: &std::path::Path, nodes: u64) {
     let mut columns = edges.finish().unwrap();
     columns.push(split.finish().unwrap());
     writer.add_edge_type(triple, columns);
-    writer.finish(FinishOptions { memory: 1 << 24, coalesce: false }).unwrap();
+    writer
+        .finish(FinishOptions { memory: 1 << 24, coalesce: false, ..Default::default() })
+        .unwrap();
 }
 
 #[test]

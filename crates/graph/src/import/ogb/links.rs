@@ -292,7 +292,11 @@ fn write(
     let ids = Ids::Kept(count);
     spool.store(&mut writer, &triple, (&ids, &ids), Reverses::None, Vec::new())?;
     let renumbered = if renumbered { vec![ENTITY.to_string()] } else { Vec::new() };
-    finish(writer, FinishOptions { memory: options.memory, coalesce: false }, renumbered)
+    finish(
+        writer,
+        FinishOptions { memory: options.memory, coalesce: false, ..Default::default() },
+        renumbered,
+    )
 }
 
 /// Writes the original ids of entities: `type:id`.

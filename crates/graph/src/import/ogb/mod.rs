@@ -85,5 +85,9 @@ fn import(options: &OgbOptions, out: &Path) -> Result<Imported> {
     for part in layout.edges {
         write_edge_type(&mut writer, part, options.add_inverse)?;
     }
-    finish(writer, FinishOptions { memory: options.memory, coalesce: false }, Vec::new())
+    finish(
+        writer,
+        FinishOptions { memory: options.memory, coalesce: false, ..Default::default() },
+        Vec::new(),
+    )
 }

@@ -104,7 +104,11 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
     }
     drop(maps);
     let coalesce = options.coalesce.unwrap_or(options.symmetrize && plain);
-    let made = finish(writer, FinishOptions { memory: options.memory, coalesce }, renumbered)?;
+    let made = finish(
+        writer,
+        FinishOptions { memory: options.memory, coalesce, ..Default::default() },
+        renumbered,
+    )?;
     Ok(Imported { tables: facts, ..made })
 }
 

@@ -36,5 +36,5 @@ pub(super) fn distinct_in_time(graph: &Dataset, memory: u64, out: &Path) -> Resu
         let columns = outlet.finish()?;
         writer.add_edge_type(triple.clone(), columns);
     }
-    writer.finish(FinishOptions { memory, coalesce: false })
+    writer.finish(FinishOptions { memory, coalesce: false, ..Default::default() })
 }

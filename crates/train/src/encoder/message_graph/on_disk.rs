@@ -63,7 +63,7 @@ impl OnDisk<'_> {
         // Edges of several relations, and those that have their reverse, are one edge of the message graph.
         let whole = whole.while_doing(|| "writing the message graph")?;
         let coalesce = whole && !self.timed;
-        writer.finish(FinishOptions { memory: self.memory, coalesce })
+        writer.finish(FinishOptions { memory: self.memory, coalesce, ..Default::default() })
     }
 
     /// The edges in both directions.

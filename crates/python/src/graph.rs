@@ -1,0 +1,208 @@
+//! Datasets as Python sees them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gnarl_graph::{Dataset, Labels, UserIdKind, UserIds};
+use gnarl_loader::{LabelRows, LoaderGraph};
+use numpy::PyReadonlyArray1;
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::{array, matrix, rows};
+use crate::errors::Raise;
+
+/// A dataset on disk, mapped. It is pickled by its path.
+#[pyclass(frozen, module = "gnarl._gnarl")]
+pub struct Graph {
+    pub inner: Arc<LoaderGraph>,
+}
+
+impl Graph {
+    fn node_type(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
+        self.inner.schema().node_type(name).raise(py)
+    }
+
+    fn edge_type(&self, py: Python<'_>, name: &str) -> PyResult<usize> {
+        let found = name.parse().and_then(|triple| self.inner.schema().edge_type(&triple));
+        found.raise(py)
+    }
+}
+
+/// The labels of nodes as an array.
+pub fn label_array(py: Python<'_>, labels: Option<LabelRows>) -> PyResult<Bound<'_, PyAny>> {
+    match labels {
+        None => Ok(py.None().into_bound(py)),
+        Some(LabelRows::Classes(classes)) => Ok(array(py, classes)),
+        Some(LabelRows::Values(values)) => Ok(array(py, values)),
+        Some(LabelRows::Tasks(values, tasks)) => {
+            let rows = values.len() / tasks.max(1);
+            matrix(py, values, rows, tasks)
+        }
+    }
+}
+
+#[pymethods]
+impl Graph {
+    /// Opens the dataset in a folder.
+    #[new]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let opened = py.detach(|| LoaderGraph::open(&Dataset::open(path)?));
+        Ok(Self { inner: Arc::new(opened.raise(py)?) })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (PathBuf,))> {
+        let path = slf.get().path();
+        Ok((slf.get_type().into_any(), (path,)))
+    }
+
+    /// The folder.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        let dir = self.inner.dataset().dir();
+        // A process that is started elsewhere opens it too.
+        std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf())
+    }
+
+    /// The name.
+    #[getter]
+    fn name(&self) -> String {
+        self.inner.dataset().manifest().name.clone()
+    }
+
+    /// Names of the node types.
+    #[getter]
+    fn node_types(&self) -> Vec<String> {
+        self.inner.schema().node_types().to_vec()
+    }
+
+    /// Names of the edge types: source, relation, destination.
+    #[getter]
+    fn edge_types(&self) -> Vec<(String, String, String)> {
+        let triples = self.inner.schema().edge_types().iter();
+        triples.map(|of| (of.src.clone(), of.rel.clone(), of.dst.clone())).collect()
+    }
+
+    /// Facts about a node type, by name.
+    fn node_facts<'py>(&self, py: Python<'py>, node_type: &str) -> PyResult<Bound<'py, PyDict>> {
+        let number = self.node_type(py, node_type)?;
+        let dataset = self.inner.dataset();
+        let facts = PyDict::new(py);
+        facts.set_item("count", self.inner.num_nodes(number))?;
+        facts.set_item("features", self.inner.feature_width(number))?;
+        facts.set_item("splits", dataset.split_names(node_type).raise(py)?)?;
+        let labels = match dataset.labels(node_type).raise(py)? {
+            None => dataset.values(node_type).raise(py)?,
+            found => found,
+        };
+        let kind = labels.as_ref().map(|labels| match labels {
+            Labels::Single { .. } => "classes",
+            Labels::Multi { .. } => "tasks",
+            Labels::Values { .. } => "values",
+        });
+        facts.set_item("labels", kind)?;
+        facts.set_item("outputs", labels.as_ref().map(Labels::outputs))?;
+        Ok(facts)
+    }
+
+    /// Facts about an edge type, by name.
+    fn edge_facts<'py>(&self, py: Python<'py>, edge_type: &str) -> PyResult<Bound<'py, PyDict>> {
+        let number = self.edge_type(py, edge_type)?;
+        let triple = &self.inner.schema().edge_types()[number];
+        let stored = self.inner.dataset().manifest().edge_type(triple).raise(py)?;
+        let facts = PyDict::new(py);
+        facts.set_item("count", stored.count)?;
+        facts.set_item("features", self.inner.edge_feature_width(number))?;
+        facts.set_item("symmetric", stored.facts.symmetric)?;
+        let columns: Vec<&str> = stored.columns.iter().map(|column| &*column.name).collect();
+        facts.set_item("columns", columns)?;
+        Ok(facts)
+    }
+
+    /// The nodes of a split.
+    fn split<'py>(
+        &self,
+        py: Python<'py>,
+        node_type: &str,
+        name: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let number = self.node_type(py, node_type)?;
+        let nodes = self.inner.split(number, name).raise(py)?.nodes;
+        Ok(array::<i64>(py, nodes.iter().map(|&node| node.into()).collect()))
+    }
+
+    /// The features of nodes, a row each, or None.
+    fn features<'py>(
+        &self,
+        py: Python<'py>,
+        node_type: &str,
+        nodes: PyReadonlyArray1<'py, i64>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let number = self.node_type(py, node_type)?;
+        let nodes = nodes.as_slice()?;
+        let found = py.detach(|| {
+            let nodes = self.inner.seeds(number, nodes)?.nodes;
+            self.inner.features_of(number, &nodes)
+        });
+        found.raise(py)?.map(|found| rows(py, found, nodes.len())).transpose()
+    }
+
+    /// The labels of nodes, or None.
+    fn labels<'py>(
+        &self,
+        py: Python<'py>,
+        node_type: &str,
+        nodes: PyReadonlyArray1<'py, i64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let number = self.node_type(py, node_type)?;
+        let nodes = self.inner.seeds(number, nodes.as_slice()?).raise(py)?.nodes;
+        label_array(py, self.inner.labels_of(number, &nodes))
+    }
+
+    /// All edges of a type in the order of their rows: an array of sources and one of destinations.
+    fn edges<'py>(
+        &self,
+        py: Python<'py>,
+        edge_type: &str,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let number = self.edge_type(py, edge_type)?;
+        let (sources, destinations) = py.detach(|| self.inner.edges_of(number)).raise(py)?;
+        Ok((array(py, sources), array(py, destinations)))
+    }
+
+    /// The ids that the user gave to nodes: an array of integers, or a list of texts.
+    fn user_ids<'py>(
+        &self,
+        py: Python<'py>,
+        node_type: &str,
+        nodes: PyReadonlyArray1<'py, i64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let number = self.node_type(py, node_type)?;
+        let nodes = self.inner.seeds(number, nodes.as_slice()?).raise(py)?.nodes;
+        let ids = UserIds::open(self.inner.dataset(), node_type).raise(py)?;
+        match ids.kind() {
+            UserIdKind::Integer => {
+                Ok(array(py, nodes.iter().map(|&node| ids.integer(node.into())).collect()))
+            }
+            UserIdKind::Text => {
+                let texts: Vec<&str> = nodes.iter().map(|&node| ids.text(node.into())).collect();
+                texts.into_bound_py_any(py)
+            }
+        }
+    }
+
+    /// The nodes that the user gave these ids, written as texts.
+    fn find<'py>(
+        &self,
+        py: Python<'py>,
+        node_type: &str,
+        ids: Vec<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let found = py.detach(|| {
+            let known = UserIds::open(self.inner.dataset(), node_type)?;
+            known.find(&ids.iter().map(String::as_str).collect::<Vec<_>>())
+        });
+        Ok(array::<i64>(py, found.raise(py)?.into_iter().map(|node| node as i64).collect()))
+    }
+}

@@ -1,0 +1,30 @@
+//! The extension module of the Python package `gnarl`: datasets, loaders of batches, and the command line.
+//!
+//! Arrays leave as owned vectors that NumPy takes over without a copy. The interpreter's lock is released while Rust works.
+//! The public interface is in `python/gnarl`, which wraps this module.
+
+mod arrays;
+mod errors;
+mod graph;
+mod loader;
+mod writer;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+/// Runs a command of the `gnarl` binary in this process, which must do nothing else; returns its exit code.
+#[pyfunction]
+fn run_command(py: Python<'_>, words: Vec<OsString>) -> u8 {
+    py.detach(|| gnarl_cli::run(words))
+}
+
+#[pymodule]
+fn _gnarl(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<graph::Graph>()?;
+    module.add_class::<loader::Loader>()?;
+    module.add_class::<loader::Batches>()?;
+    module.add_class::<writer::Writer>()?;
+    module.add_function(wrap_pyfunction!(run_command, module)?)
+}

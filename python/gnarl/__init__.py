@@ -1,0 +1,39 @@
+"""Graph neural networks at really large scale.
+
+Datasets are folders on disk. :func:`open` maps one, :mod:`gnarl.pyg` makes mini-batches of it for models of PyTorch
+Geometric, and :func:`train` trains a model of gnarl's own. Nothing here needs PyTorch but :mod:`gnarl.pyg`.
+"""
+
+from __future__ import annotations
+
+from gnarl import _gnarl
+from gnarl._commands import evaluate, generate, import_, infer, inspect, partition, plan, train
+from gnarl._dataset import Dataset, open
+from gnarl._errors import CommandError, DataError, Error, IoError, LimitError, RankError, UsageError
+from gnarl._run import Run
+from gnarl._write import from_arrays, from_pyg
+
+__version__: str = _gnarl.__version__
+
+__all__ = [
+    "CommandError",
+    "DataError",
+    "Dataset",
+    "Error",
+    "IoError",
+    "LimitError",
+    "RankError",
+    "Run",
+    "UsageError",
+    "evaluate",
+    "from_arrays",
+    "from_pyg",
+    "generate",
+    "import_",
+    "infer",
+    "inspect",
+    "open",
+    "partition",
+    "plan",
+    "train",
+]

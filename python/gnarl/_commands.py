@@ -1,0 +1,227 @@
+"""Commands of the ``gnarl`` binary as functions. Each runs in a process of its own, so that its memory is returned at the
+end, Ctrl-C stops it in order, and this process may be forked before and afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from gnarl._errors import CommandError, UsageError
+from gnarl._run import Run
+from gnarl._toml import to_toml
+
+Path_ = str | os.PathLike[str]
+#: Called with the record of each epoch; training stops after it if it returns False.
+Callback = Callable[[dict[str, Any]], object]
+
+
+def import_(format: str, out: Path_, *, quiet: bool = False, **options: Any) -> dict[str, Any]:
+    """Makes a dataset in ``out`` from files: ``gnarl import FORMAT --out OUT``.
+
+    Options are those of the command, with underscores: ``edges="e.csv"``, ``symmetrize=True``, a list where an option may
+    be given several times, a tuple where it takes several values. Returns what the command found.
+    """
+    return _run_command(["import", format, *_words({"out": out, **options})], quiet=quiet)
+
+
+def generate(kind: str, out: Path_, *, quiet: bool = False, **options: Any) -> dict[str, Any]:
+    """Makes a synthetic dataset in ``out``: ``gnarl generate KIND --out OUT``."""
+    return _run_command(["generate", kind, *_words({"out": out, **options})], quiet=quiet)
+
+
+def partition(dataset: Any, out: Path_, parts: int | str, *, quiet: bool = False, **options: Any) -> dict[str, Any]:
+    """Cuts a dataset into parts: ``gnarl partition DATASET --parts PARTS --out OUT``."""
+    words = _words({"parts": parts, "out": out, **options})
+    return _run_command(["partition", _place(dataset), *words], quiet=quiet)
+
+
+def plan(what: Any, *, quiet: bool = False, **options: Any) -> dict[str, Any]:
+    """Predicts the cost of partitioners of a dataset, or of the strategies of a run: ``gnarl plan``."""
+    with _run_file(what) as place:
+        return _run_command(["plan", place, *_words(options)], quiet=quiet)
+
+
+def inspect(dataset: Any, *, quiet: bool = True, **options: Any) -> dict[str, Any]:
+    """Describes a dataset, a part or a partition: ``gnarl inspect``."""
+    return _run_command(["inspect", _place(dataset), *_words(options)], quiet=quiet)
+
+
+def train(
+    config: Path_ | Mapping[str, Any],
+    callback: Callback | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    restart: bool = False,
+    quiet: bool = False,
+) -> Run:
+    """Trains one of gnarl's models by a run file, or by a dict of its sections; returns the finished run.
+
+    Args:
+        config: A run file, or its sections: ``{"dataset": {"path": "data/cora"}, "train": {"epochs": 50}}``.
+        callback: Called with the record of each epoch. Training stops after the epoch if it returns False; what was
+            learned stays, and ``resume=True`` continues.
+        settings: Keys that replace those of ``config``: ``{"train.lr": 0.01}``.
+        resume: Continue from the checkpoint of an interrupted run.
+        restart: Start over, replacing an existing run.
+        quiet: No log on ``sys.stderr``.
+
+    Raises:
+        UsageError: If the configuration asks for something that does not exist.
+        CommandError: If training fails.
+        KeyboardInterrupt: After Ctrl-C, once a checkpoint is written.
+    """
+    words = [f"--set={key}={_toml_value(value)}" for key, value in (settings or {}).items()]
+    words += _words({"resume": resume, "restart": restart, "stream": True})
+    with _run_file(config) as place:
+        result = _run_command(["train", place, *words], quiet=quiet, callback=callback)
+    return Run(result["run_dir"])
+
+
+def evaluate(run: Any, *, quiet: bool = True, **options: Any) -> dict[str, Any]:
+    """Evaluates a trained model on its dataset's splits: ``gnarl eval``."""
+    return _run_command(["eval", _place(run), *_words(options)], quiet=quiet)
+
+
+def infer(run: Any, out: Path_, *, quiet: bool = True, **options: Any) -> dict[str, Any]:
+    """Writes an embedding or a prediction for every node, by the ids of the input: ``gnarl infer``."""
+    return _run_command(["infer", _place(run), *_words({"out": out, **options})], quiet=quiet)
+
+
+def _place(what: Any) -> str:
+    """The folder of a dataset or a run, or a path as it is."""
+    path = getattr(what, "path", what)
+    return os.fspath(path)
+
+
+def _words(options: Mapping[str, Any]) -> list[str]:
+    """Options as words of a command."""
+    words: list[str] = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-").strip("-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(flag)
+        elif isinstance(value, tuple):
+            words += [flag, *map(_text, value)]
+        elif isinstance(value, list):
+            words += [f"{flag}={_text(item)}" for item in value]
+        else:
+            words.append(f"{flag}={_text(value)}")
+    return words
+
+
+def _text(value: Any) -> str:
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(getattr(value, "path", value))
+
+
+def _toml_value(value: Any) -> str:
+    return value if isinstance(value, str) else to_toml(value)
+
+
+class _run_file:
+    """A run file: that of a path, or a temporary one with sections."""
+
+    def __init__(self, config: Any) -> None:
+        self._config = config
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def __enter__(self) -> str:
+        if not isinstance(self._config, Mapping):
+            return _place(self._config)
+        self._folder = tempfile.TemporaryDirectory(prefix="gnarl-")
+        place = Path(self._folder.name) / "run.toml"
+        place.write_text(to_toml(self._config), encoding="utf-8")
+        return str(place)
+
+    def __exit__(self, *_: object) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
+
+
+class _Log(threading.Thread):
+    """Forwards the log of a command, and keeps its error."""
+
+    def __init__(self, source: TextIO, quiet: bool) -> None:
+        super().__init__(name="gnarl-log", daemon=True)
+        self._source = source
+        self._quiet = quiet
+        self.error: str | None = None
+        self.last: list[str] = []
+        self.hint: str | None = None
+
+    def run(self) -> None:
+        for line in self._source:
+            text = line.rstrip("\n")
+            self.last = [*self.last[-9:], text]
+            if text.startswith("error: "):
+                self.error = text.removeprefix("error: ")
+                continue
+            if self.error is not None and text.strip().startswith(("hint: ", "tip: ")):
+                self.hint = text.split(": ", 1)[1]
+                continue
+            if not self._quiet:
+                print(text, file=sys.stderr, flush=True)
+
+
+def _run_command(words: list[str], *, quiet: bool, callback: Callback | None = None) -> dict[str, Any]:
+    """Runs a command and returns its result, the last line of its output."""
+    command = subprocess.Popen(
+        [sys.executable, "-m", "gnarl", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        # Of Ctrl-C it hears from here, once.
+        start_new_session=True,
+    )
+    assert command.stdout is not None and command.stderr is not None
+    log = _Log(command.stderr, quiet)
+    log.start()
+    result: dict[str, Any] = {}
+    interrupted = stopped = False
+    try:
+        while True:
+            try:
+                line = command.stdout.readline()
+                if not line:
+                    break
+                if line.startswith("{"):
+                    result = json.loads(line)
+                    if callback is not None and "epoch" in result and not stopped and callback(result) is False:
+                        stopped = True
+                        command.send_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                # The first stops at the end of the epoch, the second at once.
+                interrupted = True
+                command.send_signal(signal.SIGINT)
+        code = command.wait()
+        log.join()
+    finally:
+        if command.poll() is None:
+            command.terminate()
+            command.wait()
+        command.stdout.close()
+        command.stderr.close()
+    if interrupted:
+        raise KeyboardInterrupt(log.error or log.hint or "interrupted")
+    if code == 0 or (stopped and "run_dir" in result):
+        return result
+    message = log.error or "\n".join(log.last) or f"'gnarl {words[0]}' ended with code {code}"
+    if code == 2:
+        raise UsageError(message, log.hint)
+    raise CommandError(message, log.hint, code)
+
+
+__all__ = ["evaluate", "generate", "import_", "infer", "inspect", "partition", "plan", "train"]

@@ -1,0 +1,219 @@
+"""Datasets on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gnarl import _gnarl
+from gnarl._errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+EdgeType = tuple[str, str, str]
+
+#: The node type of a homogeneous graph.
+PLAIN = "_N"
+
+
+def edge_name(edge_type: EdgeType | str) -> str:
+    """The name of an edge type in files: ``source:relation:destination``."""
+    return edge_type if isinstance(edge_type, str) else ":".join(edge_type)
+
+
+class Dataset:
+    """A graph on disk with the features and labels of its nodes. Nothing is read before it is needed.
+
+    Nodes are counted from 0 within their type; :meth:`user_ids` has the ids of the input.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._graph = _gnarl.Graph(os.fspath(path))
+
+    def __reduce__(self) -> tuple[type[Dataset], tuple[str]]:
+        return (Dataset, (str(self.path),))
+
+    def __repr__(self) -> str:
+        nodes = ", ".join(f"{self.num_nodes(of):,} {of}" for of in self.node_types)
+        if not self.is_heterogeneous:
+            nodes = f"{self.num_nodes():,}"
+        return f"Dataset({str(self.path)!r}: {nodes} nodes, {self.num_edges():,} edges)"
+
+    @property
+    def path(self) -> str:
+        """The folder."""
+        return os.fspath(self._graph.path)
+
+    @property
+    def name(self) -> str:
+        """The name of the dataset."""
+        return self._graph.name
+
+    @property
+    def node_types(self) -> list[str]:
+        """Names of the node types."""
+        return self._graph.node_types
+
+    @property
+    def edge_types(self) -> list[EdgeType]:
+        """The edge types: source, relation, destination."""
+        return self._graph.edge_types
+
+    @property
+    def is_heterogeneous(self) -> bool:
+        """Whether there are several types of nodes or edges."""
+        return len(self.node_types) > 1 or len(self.edge_types) > 1
+
+    def metadata(self) -> tuple[list[str], list[EdgeType]]:
+        """The node types and edge types, as PyTorch Geometric's ``to_hetero`` takes them."""
+        return self.node_types, self.edge_types
+
+    def node_type(self, name: str | None = None) -> str:
+        """The node type of that name, or the only one.
+
+        Raises:
+            UsageError: If there is none of that name, or none is given and there are several.
+        """
+        if name is None:
+            if len(self.node_types) != 1:
+                known = ", ".join(self.node_types)
+                raise UsageError("a node type must be named where there are several", f"there are: {known}")
+            return self.node_types[0]
+        if name not in self.node_types:
+            raise UsageError(f"unknown node type {name!r}", f"there are: {', '.join(self.node_types)}")
+        return name
+
+    def edge_type(self, name: EdgeType | str | None = None) -> EdgeType:
+        """The edge type of that name, or the only one.
+
+        Raises:
+            UsageError: If there is none of that name, or none is given and there are several.
+        """
+        known = self.edge_types
+        there = f"there are: {', '.join(map(edge_name, known))}"
+        if name is None:
+            if len(known) != 1:
+                raise UsageError("an edge type must be named where there are several", there)
+            return known[0]
+        found = tuple(name.split(":")) if isinstance(name, str) else tuple(name)
+        if found not in known:
+            raise UsageError(f"unknown edge type {edge_name(name)!r}", there)
+        return found  # type: ignore[return-value]
+
+    def num_nodes(self, node_type: str | None = None) -> int:
+        """Number of nodes of a type; of all types where there are several and none is named."""
+        if node_type is None:
+            return sum(self._graph.node_facts(of)["count"] for of in self.node_types)
+        return self._graph.node_facts(self.node_type(node_type))["count"]
+
+    def num_edges(self, edge_type: EdgeType | str | None = None) -> int:
+        """Number of edges of a type; of all types where there are several and none is named."""
+        if edge_type is None:
+            return sum(self._graph.edge_facts(edge_name(of))["count"] for of in self.edge_types)
+        return self._graph.edge_facts(edge_name(self.edge_type(edge_type)))["count"]
+
+    def num_features(self, node_type: str | None = None) -> int:
+        """Width of the features of a node type; 0 without any."""
+        return self._graph.node_facts(self.node_type(node_type))["features"] or 0
+
+    def num_classes(self, node_type: str | None = None) -> int:
+        """Number of classes, or of labels that may hold together; 1 for numbers, 0 without labels."""
+        return self._graph.node_facts(self.node_type(node_type))["outputs"] or 0
+
+    def splits(self, node_type: str | None = None) -> list[str]:
+        """Names of the splits of a node type."""
+        return self._graph.node_facts(self.node_type(node_type))["splits"]
+
+    def split(self, name: str, node_type: str | None = None) -> NDArray[np.int64]:
+        """The nodes of a split, ascending.
+
+        Raises:
+            UsageError: If there is none of that name.
+        """
+        return self._graph.split(self.node_type(node_type), split_name(name))
+
+    def mask(self, name: str, node_type: str | None = None) -> NDArray[np.bool_]:
+        """True for each node of a split."""
+        mask = np.zeros(self.num_nodes(self.node_type(node_type)), dtype=bool)
+        mask[self.split(name, node_type)] = True
+        return mask
+
+    @property
+    def train_mask(self) -> NDArray[np.bool_]:
+        """True for each training node of a homogeneous graph."""
+        return self.mask("train")
+
+    @property
+    def val_mask(self) -> NDArray[np.bool_]:
+        """True for each validation node of a homogeneous graph."""
+        return self.mask("valid")
+
+    @property
+    def test_mask(self) -> NDArray[np.bool_]:
+        """True for each test node of a homogeneous graph."""
+        return self.mask("test")
+
+    def features(
+        self, nodes: Iterable[int] | None = None, node_type: str | None = None
+    ) -> NDArray[np.float32] | None:
+        """The features of nodes, by default of all: ``nodes × num_features`` values, or None without any."""
+        of = self.node_type(node_type)
+        return self._graph.features(of, self._listed(nodes, of))
+
+    def labels(self, nodes: Iterable[int] | None = None, node_type: str | None = None) -> NDArray[Any] | None:
+        """The labels of nodes, by default of all, or None without any.
+
+        Classes are integers, -1 where there is none; labels of which several may hold are ``nodes × tasks`` values 0 and
+        1; numbers are NaN where there is none.
+        """
+        of = self.node_type(node_type)
+        return self._graph.labels(of, self._listed(nodes, of))
+
+    def edges(self, edge_type: EdgeType | str | None = None) -> NDArray[np.int64]:
+        """All edges of a type, sources above destinations. Column ``i`` is the edge with the id ``i``."""
+        sources, destinations = self._graph.edges(edge_name(self.edge_type(edge_type)))
+        return np.stack([sources, destinations])
+
+    def user_ids(
+        self, nodes: Iterable[int] | None = None, node_type: str | None = None
+    ) -> NDArray[np.int64] | list[str]:
+        """The ids that the input gave to nodes, by default to all."""
+        of = self.node_type(node_type)
+        return self._graph.user_ids(of, self._listed(nodes, of))
+
+    def find(self, ids: Sequence[Any], node_type: str | None = None) -> NDArray[np.int64]:
+        """The nodes with ids of the input.
+
+        Raises:
+            DataError: Naming the first id, counted from 1, that no node has.
+        """
+        return self._graph.find(self.node_type(node_type), [str(id) for id in ids])
+
+    def to_pyg(self) -> Any:
+        """The whole dataset in memory, as ``Data`` or ``HeteroData`` of PyTorch Geometric."""
+        from gnarl.pyg._convert import to_pyg
+
+        return to_pyg(self)
+
+    def _listed(self, nodes: Iterable[int] | None, node_type: str) -> NDArray[np.int64]:
+        if nodes is None:
+            return np.arange(self.num_nodes(node_type))
+        return np.asarray(nodes, dtype=np.int64)
+
+
+def split_name(name: str) -> str:
+    """The name by which a split is stored."""
+    return "valid" if name.lower() in ("val", "validation", "dev") else name
+
+
+def open(path: str | os.PathLike[str]) -> Dataset:
+    """Opens a dataset.
+
+    Raises:
+        DataError: If there is none, or it is damaged.
+    """
+    return Dataset(path)

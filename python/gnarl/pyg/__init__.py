@@ -1,0 +1,8 @@
+"""Mini-batches of datasets on disk for models of PyTorch Geometric."""
+
+from __future__ import annotations
+
+from gnarl.pyg._convert import to_pyg
+from gnarl.pyg._neighbor_loader import NeighborLoader
+
+__all__ = ["NeighborLoader", "to_pyg"]
