@@ -3,12 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use gnarl_common::memory::Table;
 use gnarl_graph::blocks::Schema;
 
 use crate::graph::LabelRows;
 
 /// A batch: nodes and edges of each type in the order of the schema.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct Batch {
     /// The node and edge types.
     pub schema: Arc<Schema>,
@@ -23,7 +24,7 @@ pub struct Batch {
 }
 
 /// The nodes of one type in a batch.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct BatchNodes {
     /// Dataset ids: seeds in their order, then the nodes that each hop reached first.
     pub ids: Vec<i64>,
@@ -38,7 +39,7 @@ pub struct BatchNodes {
 }
 
 /// The edges of one type in a batch.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct BatchEdges {
     /// Positions of all sources, then of all destinations: two rows of a matrix.
     pub ends: Vec<i64>,
@@ -54,13 +55,19 @@ pub struct BatchEdges {
     pub of_hop: Vec<i64>,
 }
 
-/// Features of nodes or edges.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// Features of nodes or edges, in memory that later batches use again.
+#[derive(Debug)]
 pub struct FeatureRows {
     /// A row for each, one after the other.
-    pub values: Vec<f32>,
+    pub values: Table<f32>,
     /// Values of a row.
     pub width: usize,
+}
+
+impl PartialEq for FeatureRows {
+    fn eq(&self, other: &Self) -> bool {
+        self.width == other.width && self.values[..] == other.values[..]
+    }
 }
 
 impl BatchEdges {

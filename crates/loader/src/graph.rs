@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use gnarl_common::memory::SparePages;
 use gnarl_common::{Buf, Context, Error, Result};
 use gnarl_graph::blocks::Schema;
 use gnarl_graph::times::edge_times;
@@ -20,6 +21,8 @@ pub struct LoaderGraph {
     labels: Vec<Option<Labels>>,
     node_times: Vec<Option<Buf<i64>>>,
     edge_columns: Vec<EdgeColumns>,
+    /// Memory of features that are not in use any more.
+    spare: Arc<SparePages>,
 }
 
 /// The columns of an edge type, by rows.
@@ -89,7 +92,15 @@ impl LoaderGraph {
         };
         let edge_columns =
             lists.schema().edge_types().iter().map(columns).collect::<Result<_>>()?;
-        Ok(Self { dataset: dataset.clone(), lists, features, labels, node_times, edge_columns })
+        Ok(Self {
+            dataset: dataset.clone(),
+            lists,
+            features,
+            labels,
+            node_times,
+            edge_columns,
+            spare: Arc::default(),
+        })
     }
 
     /// The dataset.
@@ -105,6 +116,14 @@ impl LoaderGraph {
     /// Number of nodes of a type.
     pub fn num_nodes(&self, node_type: usize) -> usize {
         self.lists.num_nodes(node_type)
+    }
+
+    /// Dataset ids of local nodes of a type.
+    pub(crate) fn ids_of(&self, node_type: usize, nodes: &[u32]) -> Vec<i64> {
+        match self.lists.is_part(node_type) {
+            false => nodes.iter().map(|&node| node.into()).collect(),
+            true => nodes.iter().map(|&node| self.lists.id(node_type, node) as i64).collect(),
+        }
     }
 
     /// Width of the features of a node type, if it has any.
@@ -162,10 +181,12 @@ impl LoaderGraph {
     pub fn features_of(&self, node_type: usize, nodes: &[u32]) -> Result<Option<FeatureRows>> {
         let Some(features) = &self.features[node_type] else { return Ok(None) };
         let width = features.width();
-        let mut values = vec![0.0; nodes.len() * width];
-        match features.is_sparse() {
-            false => features.gather_into(nodes, &mut values)?,
-            true => fill(&features.gather(nodes)?, width, &mut values),
+        let mut values = self.spare.table(nodes.len() * width)?;
+        if features.is_sparse() {
+            values.fill(0.0);
+            fill(&features.gather(nodes)?, width, &mut values);
+        } else {
+            features.gather_into(nodes, &mut values)?;
         }
         Ok(Some(FeatureRows { values, width }))
     }
@@ -173,9 +194,12 @@ impl LoaderGraph {
     /// The labels of `nodes`, if their type has any.
     pub fn labels_of(&self, node_type: usize, nodes: &[u32]) -> Option<LabelRows> {
         Some(match self.labels[node_type].as_ref()? {
-            Labels::Single { classes, .. } => LabelRows::Classes(
-                nodes.iter().map(|&node| classes[node as usize].into()).collect(),
-            ),
+            Labels::Single { classes, .. } => {
+                let classes = &classes[..];
+                LabelRows::Classes(
+                    nodes.iter().map(|&node| classes[node as usize].into()).collect(),
+                )
+            }
             Labels::Multi { values, tasks } => {
                 let of = |&node: &u32| &values[node as usize * tasks..(node as usize + 1) * tasks];
                 let rows = nodes.iter().flat_map(of).map(|&value| value.into()).collect();
@@ -204,7 +228,7 @@ impl LoaderGraph {
     pub fn edge_features_of(&self, edge_type: usize, edges: &[u64]) -> Result<Option<FeatureRows>> {
         let Some(features) = &self.edge_columns[edge_type].features else { return Ok(None) };
         let width = features.width();
-        let mut values = vec![0.0; edges.len() * width];
+        let mut values = self.spare.table(edges.len() * width)?;
         if width > 0 {
             let mut each = edges.iter().zip(values.chunks_exact_mut(width));
             each.try_for_each(|(&edge, row)| features.copy_row(edge, row))?;

@@ -138,7 +138,7 @@ impl NeighborLoader {
                 false => None,
             };
             nodes.push(BatchNodes {
-                ids: own.iter().map(|&node| graph.lists.id(node_type, node) as i64).collect(),
+                ids: graph.ids_of(node_type, own),
                 features,
                 labels,
                 times: graph.times_of(node_type, own),
@@ -152,7 +152,7 @@ impl NeighborLoader {
                 false => None,
             };
             edges.push(BatchEdges {
-                ends: own.sources.iter().chain(&own.destinations).map(|&at| at.into()).collect(),
+                ends: ends(&own.sources, &own.destinations),
                 ids: own.rows.iter().map(|&row| row as i64).collect(),
                 features,
                 weights: graph.weights_of(edge_type, &own.rows),
@@ -168,4 +168,12 @@ impl NeighborLoader {
             edges,
         })
     }
+}
+
+/// Two rows of positions as one list.
+fn ends(sources: &[u32], destinations: &[u32]) -> Vec<i64> {
+    let mut ends = Vec::with_capacity(sources.len() + destinations.len());
+    ends.extend(sources.iter().map(|&at| i64::from(at)));
+    ends.extend(destinations.iter().map(|&at| i64::from(at)));
+    ends
 }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use gnarl_common::Result;
 use gnarl_graph::generate::{Attributes, CommunityOptions, community};
 use gnarl_graph::{Dataset, Labels};
-use gnarl_loader::{
-    Batch, Columns, FeatureRows, LabelRows, LoaderGraph, LoaderOptions, NeighborLoader,
-};
+use gnarl_loader::{Batch, Columns, LabelRows, LoaderGraph, LoaderOptions, NeighborLoader};
 use gnarl_sample::HeteroFanouts;
 use gnarl_sample::parts::Rule;
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
@@ -73,7 +71,8 @@ fn batches_have_the_columns_of_their_nodes_and_edges_of_the_graph() {
         let ids: Vec<u32> = nodes.ids.iter().map(|&id| id as u32).collect();
         let mut rows = vec![0.0; ids.len() * 7];
         features.gather_into(&ids, &mut rows).unwrap();
-        assert_eq!(nodes.features, Some(FeatureRows { values: rows, width: 7 }));
+        let found = nodes.features.as_ref().unwrap();
+        assert_eq!((&found.values[..], found.width), (&rows[..], 7));
         let expected = ids.iter().map(|&node| classes[node as usize].into()).collect();
         assert_eq!(nodes.labels, Some(LabelRows::Classes(expected)));
         let edges = &batch.edges[0];
@@ -142,7 +141,7 @@ fn an_epoch_may_be_left_in_the_middle() {
     let loader = loader(&graph, LoaderOptions { batch_size: 4, threads: 3, ..Default::default() });
     let all = batches(&loader, 0);
     for taken in [0, 1, 5] {
-        let some: Vec<_> = loader.epoch(0).take(taken).collect::<Result<_>>().unwrap();
+        let some: Vec<Batch> = loader.epoch(0).take(taken).collect::<Result<_>>().unwrap();
         assert_eq!(some, all[..taken]);
     }
 }

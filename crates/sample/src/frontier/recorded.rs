@@ -30,6 +30,10 @@ impl<C: Choose> Choose for Recorded<'_, C> {
         out: &mut [u32],
     ) {
         self.chooser.choose(view, node, list, scratch, out);
+        // They are read once all lists of the group are chosen from.
+        if let Some(rows) = view.edge {
+            out.iter().for_each(|&at| rows.prefetch(list.0 + at as usize));
+        }
     }
 
     #[inline(always)]

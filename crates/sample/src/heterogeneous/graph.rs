@@ -230,6 +230,11 @@ impl HeteroSampleGraph {
         self.nodes[node_type].core
     }
 
+    /// Returns whether local ids of type number `node_type` may differ from dataset ids.
+    pub fn is_part(&self, node_type: usize) -> bool {
+        self.nodes[node_type].ids.is_some()
+    }
+
     /// Dataset id of a local node of type number `node_type`.
     pub fn id(&self, node_type: usize, node: u32) -> u64 {
         self.nodes[node_type].ids.as_ref().map_or(u64::from(node), |ids| ids.get(node.into()))
