@@ -190,6 +190,7 @@ def _run_command(words: list[str], *, quiet: bool, callback: Callback | None = N
     log = _Log(command.stderr, quiet)
     log.start()
     result: dict[str, Any] = {}
+    run_dir: str | None = None
     interrupted = stopped = False
     try:
         while True:
@@ -198,7 +199,9 @@ def _run_command(words: list[str], *, quiet: bool, callback: Callback | None = N
                 if not line:
                     break
                 if line.startswith("{"):
+                    # Of a run the first line has the folder, and the last the result.
                     result = json.loads(line)
+                    run_dir = result.get("run_dir", run_dir)
                     if callback is not None and "epoch" in result and not stopped and callback(result) is False:
                         stopped = True
                         command.send_signal(signal.SIGINT)
@@ -216,7 +219,9 @@ def _run_command(words: list[str], *, quiet: bool, callback: Callback | None = N
         command.stderr.close()
     if interrupted:
         raise KeyboardInterrupt(log.error or log.hint or "interrupted")
-    if code == 0 or (stopped and "run_dir" in result):
+    if stopped and run_dir is not None:
+        return {"run_dir": run_dir}
+    if code == 0:
         return result
     message = log.error or "\n".join(log.last) or f"'gnarl {words[0]}' ended with code {code}"
     if code == 2:

@@ -52,7 +52,7 @@ pub use registry::Registry;
 pub use run::folder::Begin;
 pub use run::{
     EdgeModel, Finished, Infer, KeepEdges, Leader, OpenOptions, PreparedSummary, Summary,
-    TrainedRun, eval_run, infer_by_threads, infer_on, run, run_folder, run_on,
+    TrainedRun, Watch, eval_run, infer_by_threads, infer_on, run, run_folder, run_on,
 };
 #[cfg(feature = "serve")]
 pub use run::{Work, WorkOptions};

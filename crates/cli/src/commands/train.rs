@@ -1,13 +1,13 @@
 //! `gnarl train`
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gnarl_common::Result;
 use gnarl_config::RunConfig;
 use gnarl_config::{Engine, Strategy, load};
-use gnarl_train::{Begin, EpochRecord, Finished, Summary};
+use gnarl_train::{Begin, EpochRecord, Finished, Registry, Summary, Watch};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ pub struct TrainArgs {
     /// Start over, replacing an existing run
     #[arg(long)]
     pub restart: bool,
-    /// Print the record of each epoch as a line of JSON on stdout, before the result
+    /// Print the run's folder, and the record of each epoch, as lines of JSON on stdout, before the result
     #[arg(long)]
     pub stream: bool,
 }
@@ -81,7 +81,8 @@ fn under_mpi(config: &RunConfig, begin: Begin, args: &TrainArgs) -> Result<Value
         }
         let config = &config;
         let progress = Progress::new(config.train.epochs, args.stream);
-        let finished = gnarl_train::run_on(rank, config, begin, &|record| progress.epoch(record))?;
+        let registry = Registry::default();
+        let finished = registry.run_on_watched(rank, config, begin, &progress)?;
         progress.finish();
         finished.map_or(Ok(Value::Null), |finished| Ok(json(&report(finished)?)))
     })
@@ -96,7 +97,7 @@ fn under_mpi(_: &RunConfig, _: Begin, _: &TrainArgs) -> Result<Value> {
 /// Trains and reports, with progress on stderr, and the records of epochs on stdout if asked to `stream` them.
 pub fn train(config: &RunConfig, begin: Begin, stream: bool) -> Result<Summary> {
     let progress = Progress::new(config.train.epochs, stream);
-    let finished = gnarl_train::run(config, begin, &|record| progress.epoch(record))?;
+    let finished = Registry::default().run_watched(config, begin, &progress)?;
     progress.finish();
     report(finished)
 }
@@ -148,6 +149,20 @@ impl Progress {
         Self { bar, stream }
     }
 
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Watch for Progress {
+    fn begins(&self, folder: &Path) {
+        if self.stream {
+            stream(&serde_json::json!({ "run_dir": folder }));
+        }
+    }
+
     fn epoch(&self, record: &EpochRecord) {
         if self.stream {
             stream(record);
@@ -156,12 +171,6 @@ impl Progress {
             let valid = record.valid.iter().map(|(name, v)| format!(", valid {name} {v:.4}"));
             bar.set_position(record.epoch as u64);
             bar.set_message(format!("loss {:.4}{}", record.loss, valid.collect::<String>()));
-        }
-    }
-
-    fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
         }
     }
 }

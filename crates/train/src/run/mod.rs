@@ -27,7 +27,7 @@ pub use infer::{Infer, Leader, infer_by_threads, infer_on};
 pub use places::run_folder;
 pub use prepared::PreparedSummary;
 pub use summary::{Finished, Summary};
-pub use train::{run, run_on};
+pub use train::{Watch, run, run_on};
 pub use trained::{OpenOptions, TrainedRun};
 #[cfg(feature = "serve")]
 pub use work::{Work, WorkOptions};

@@ -38,6 +38,24 @@ use crate::telemetry::EpochRecord;
 use crate::telemetry::prometheus::Metrics;
 use crate::telemetry::pulse::Pulse;
 
+/// Whoever follows a run. Its methods are called on the first rank.
+pub trait Watch: Sync {
+    /// The run's folder is known; training begins.
+    fn begins(&self, _folder: &Path) {}
+
+    /// An epoch has ended.
+    fn epoch(&self, record: &EpochRecord);
+}
+
+/// A function that is called after every epoch.
+struct Epochs<'a>(&'a (dyn Fn(&EpochRecord) + Sync));
+
+impl Watch for Epochs<'_> {
+    fn epoch(&self, record: &EpochRecord) {
+        (self.0)(record);
+    }
+}
+
 /// Trains by `config`, on threads of this process, with the models of the library. See
 /// [`Registry::run`].
 ///
@@ -76,6 +94,19 @@ impl Registry {
         begin: Begin,
         watch: &(dyn Fn(&EpochRecord) + Sync),
     ) -> Result<Finished> {
+        self.run_watched(config, begin, &Epochs(watch))
+    }
+
+    /// As [`Registry::run`]; `watch` also learns the folder.
+    ///
+    /// # Errors
+    /// As [`Registry::run`].
+    pub fn run_watched(
+        &self,
+        config: &RunConfig,
+        begin: Begin,
+        watch: &dyn Watch,
+    ) -> Result<Finished> {
         let source = Source::open(config)?;
         let fingerprint = source.fingerprint();
         let config = &auto::resolve(&drawn_elsewhere(config), &source)?;
@@ -83,6 +114,7 @@ impl Registry {
         let setup = Setup::new((config, self), source, Purpose::Training(None))?;
         let metrics = Metrics::start(config, 0)?;
         let (folder, resume) = RunFolder::open(config, begin, &fingerprint)?;
+        watch.begins(folder.dir());
         let cut = setup.source.cut((config, self), &folder, config.train.workers)?;
         let checkpoint = resume.then(|| checkpoint::read(folder.dir())).transpose()?;
         let workers = config.train.workers;
@@ -96,7 +128,7 @@ impl Registry {
         let mut trained = local::run(workers, deadline, |comm| {
             let state = states[comm.rank()].lock().unwrap_or_else(PoisonError::into_inner).take();
             let state = state.ok_or_else(|| Error::invalid("duplicate rank"))?;
-            run.train(comm, workers, state, &metrics, watch)
+            run.train(comm, workers, state, &metrics, &|record| watch.epoch(record))
         })?;
         run.finish(trained.swap_remove(0))
     }
@@ -117,6 +149,20 @@ impl Registry {
         begin: Begin,
         watch: &(dyn Fn(&EpochRecord) + Sync),
     ) -> Result<Option<Finished>> {
+        self.run_on_watched(comm, config, begin, &Epochs(watch))
+    }
+
+    /// As [`Registry::run_on`]; `watch` also learns the folder.
+    ///
+    /// # Errors
+    /// As [`Registry::run_on`].
+    pub fn run_on_watched(
+        &self,
+        comm: &dyn Communicator,
+        config: &RunConfig,
+        begin: Begin,
+        watch: &dyn Watch,
+    ) -> Result<Option<Finished>> {
         let mut config = config.clone();
         config.train.workers = comm.size();
         let source = Source::open(&config)?;
@@ -129,6 +175,9 @@ impl Registry {
         let setup = Setup::new((&config, self), source, Purpose::Training(Some((comm, &hosts))))?;
         let lead = comm.rank() == 0;
         let opened = lead.then(|| RunFolder::open(&config, begin, &fingerprint)).transpose()?;
+        if let Some((folder, _)) = &opened {
+            watch.begins(folder.dir());
+        }
         let dir = opened.as_ref().map_or(PathBuf::new(), |(folder, _)| folder.dir().into());
         let dirs = comm.all_gather("folder of the run", dir.as_os_str().as_encoded_bytes())?;
         let (folder, resume) = match opened {
@@ -171,7 +220,9 @@ impl Registry {
         tell_memory(comm.rank());
         // None asks another for rows and lists before all have told.
         comm.barrier("the first step")?;
-        let trained = run.train(comm, local_ranks, states.swap_remove(0), &metrics, watch)?;
+        let trained = run.train(comm, local_ranks, states.swap_remove(0), &metrics, &|record| {
+            watch.epoch(record)
+        })?;
         // Others may still request features from this rank's server.
         comm.barrier("the end of training")?;
         lead.then(|| run.finish(trained)).transpose()

@@ -1,0 +1,145 @@
+"""Commands as functions: results, errors, interruption."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import tomllib
+
+import numpy as np
+import pytest
+
+import gnarl
+from gnarl._toml import to_toml
+
+
+def config(dataset, tmp_path, **train):
+    return {
+        "dataset": {"path": dataset.path},
+        "model": {"hidden": 8},
+        "sample": {"batch_size": 32, "fanouts": [4, 4]},
+        "train": {"epochs": 4, **train},
+        "output": {"dir": tmp_path / "run"},
+    }
+
+
+def test_a_run_is_trained_and_read(dataset, tmp_path):
+    seen = []
+    run = gnarl.train(config(dataset, tmp_path), lambda epoch: seen.append(epoch["loss"]), quiet=True)
+    assert [epoch["loss"] for epoch in run.metrics] == seen and len(seen) == 4
+    assert run.summary["epochs"] == 4 and "accuracy" in run.summary["valid"]
+    assert run.report.exists() and "<iframe" in run._repr_html_()
+    rows = run.logits()
+    assert rows.shape == (300, 4) and rows.dtype == np.float32
+    assert run.embeddings().shape[0] == 300
+    assert gnarl.evaluate(run)["valid"] == pytest.approx(run.summary["valid"])
+
+
+def test_the_same_numbers_as_by_the_command(dataset, tmp_path):
+    run = gnarl.train(config(dataset, tmp_path), quiet=True, settings={"train.lr": 0.02})
+    file = tmp_path / "run.toml"
+    file.write_text(to_toml({**config(dataset, tmp_path), "output": {"dir": str(tmp_path / "other")}}))
+    command = [sys.executable, "-m", "gnarl", "train", str(file), "--set", "train.lr=0.02"]
+    subprocess.run(command, check=True, capture_output=True)
+    losses = [epoch["loss"] for epoch in gnarl.Run(tmp_path / "other").metrics]
+    assert [epoch["loss"] for epoch in run.metrics] == losses
+
+
+def test_a_callback_stops_training_and_it_goes_on(dataset, tmp_path):
+    stopped = config(dataset, tmp_path, epochs=60)
+    run = gnarl.train(stopped, lambda epoch: epoch["epoch"] < 3, quiet=True)
+    trained = len(run.metrics)
+    assert 3 <= trained < 60
+    seen = []
+    again = gnarl.train({**stopped, "train": {"epochs": trained + 2}}, seen.append, resume=True, quiet=True)
+    assert [epoch["epoch"] for epoch in seen] == [trained + 1, trained + 2]
+    assert len(again.metrics) == trained + 2
+
+
+def test_wrong_configurations_are_told(dataset, tmp_path):
+    with pytest.raises(gnarl.UsageError, match="unknown key 'train.epoch'") as caught:
+        gnarl.train(config(dataset, tmp_path, epoch=3), quiet=True)
+    assert caught.value.hint == "did you mean 'train.epochs'?"
+    with pytest.raises(gnarl.UsageError, match="unexpected argument '--hopps'"):
+        gnarl.partition(dataset, tmp_path / "parts", 2, hopps=1, quiet=True)
+    with pytest.raises(gnarl.CommandError, match="no dataset.json here") as failed:
+        gnarl.inspect(tmp_path)
+    assert failed.value.code == 1
+    with pytest.raises(gnarl.DataError, match="no run here"):
+        gnarl.Run(tmp_path)
+
+
+def test_partitions_and_plans(dataset, tmp_path):
+    gnarl.partition(dataset, tmp_path / "parts", 2, balance=1.1, quiet=True)
+    assert len(gnarl.inspect(tmp_path / "parts")["parts"]) == 2
+    assert gnarl.plan(dataset, parts=2, quiet=True)
+
+
+def test_the_log_goes_where_python_writes(dataset, tmp_path, capsys):
+    gnarl.train(config(dataset, tmp_path))
+    assert "epoch 4 of 4" in capsys.readouterr().err
+
+
+def test_an_interrupt_writes_a_checkpoint(dataset, tmp_path):
+    heard = threading.Event()
+
+    def interrupt():
+        heard.wait(30)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        gnarl.train(config(dataset, tmp_path, epochs=5000), lambda _: heard.set(), quiet=True)
+    run = gnarl.Run(tmp_path / "run")
+    trained = len(run.metrics)
+    assert 0 < trained < 5000
+    changed = config(dataset, tmp_path, epochs=trained + 1)
+    assert len(gnarl.train(changed, resume=True, quiet=True).metrics) == trained + 1
+
+
+def test_an_interrupted_import_leaves_nothing(tmp_path):
+    # So many edges that the import is still under way.
+    edges = np.random.default_rng(0).integers(0, 1 << 20, size=(2, 1 << 23))
+    np.save(tmp_path / "edges.npy", edges)
+    script = textwrap.dedent(f"""
+        import gnarl
+        print("begun", flush=True)
+        gnarl.import_("npy", {str(tmp_path / "g")!r}, edges={str(tmp_path / "edges.npy")!r}, quiet=True)
+    """)
+    command = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command.stdout.readline()
+    deadline = threading.Timer(60, command.kill)
+    deadline.start()
+    while not list(tmp_path.glob("g.tmp-*")) and command.poll() is None:
+        pass
+    command.send_signal(signal.SIGINT)
+    _, err = command.communicate()
+    deadline.cancel()
+    assert b"KeyboardInterrupt" in err, err
+    assert [place.name for place in tmp_path.iterdir()] == ["edges.npy"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": 1, "b": {"c": [1, 2], "d": {"e": "x\n\"y\\"}}, "f": True, "g": 1e-3, "h": None},
+        {"odd key": {"ü": "ö"}, "list": [{"a": 1}, {"b": [0.5, "z"]}]},
+        {"n": np.int64(3), "x": np.float32(0.5), "none": {}},
+    ],
+)
+def test_dicts_as_toml(value):
+    def plain(value):
+        if isinstance(value, dict):
+            return {key: plain(item) for key, item in value.items() if item not in (None, {})}
+        return value.item() if isinstance(value, np.generic) else value
+
+    assert tomllib.loads(to_toml(value)) == plain(value)
+
+
+def test_unknown_types_are_refused_in_toml():
+    with pytest.raises(TypeError, match="object"):
+        to_toml({"a": object()})

@@ -1,0 +1,120 @@
+"""Datasets written from arrays and read back."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import gnarl
+
+
+def test_arrays_come_back(dataset, arrays):
+    assert dataset.num_nodes() == 300 and dataset.num_edges() == 2000
+    assert (dataset.num_features(), dataset.num_classes()) == (6, 4)
+    np.testing.assert_array_equal(dataset.edges(), arrays["edges"])
+    np.testing.assert_array_equal(dataset.features(), arrays["features"])
+    np.testing.assert_array_equal(dataset.features([7, 3, 7]), arrays["features"][[7, 3, 7]])
+    np.testing.assert_array_equal(dataset.labels(), arrays["labels"])
+    assert sorted(dataset.splits()) == ["train", "valid"]
+    np.testing.assert_array_equal(dataset.split("train"), arrays["splits"]["train"])
+    np.testing.assert_array_equal(dataset.split("val"), np.flatnonzero(arrays["splits"]["val"]))
+    np.testing.assert_array_equal(dataset.val_mask, arrays["splits"]["val"])
+    assert not dataset.is_heterogeneous and "300 nodes, 2,000 edges" in repr(dataset)
+
+
+def test_types_come_back(typed, typed_arrays):
+    assert typed.is_heterogeneous
+    assert set(typed.node_types) == {"author", "paper", "venue"}
+    assert set(typed.edge_types) == set(typed_arrays["edges"])
+    for triple, edges in typed_arrays["edges"].items():
+        np.testing.assert_array_equal(typed.edges(triple), edges)
+        np.testing.assert_array_equal(typed.edges(":".join(triple)), edges)
+    np.testing.assert_array_equal(typed.features(node_type="author"), typed_arrays["features"]["author"])
+    assert typed.features(node_type="venue") is None and typed.num_nodes("venue") == 5
+    assert typed.num_nodes() == 155 and typed.num_edges() == 1500
+
+
+def test_ids_of_the_input_come_back(tmp_path):
+    (tmp_path / "e.csv").write_text("src,dst\nann,bob\nbob,eve\neve,ann\n")
+    gnarl.import_("csv", tmp_path / "g", edges=tmp_path / "e.csv", quiet=True)
+    graph = gnarl.open(tmp_path / "g")
+    names = graph.user_ids()
+    assert sorted(names) == ["ann", "bob", "eve"]
+    np.testing.assert_array_equal(graph.find(["eve", "ann"]), [names.index("eve"), names.index("ann")])
+    with pytest.raises(gnarl.DataError, match="unknown node id 'joe'"):
+        graph.find(["ann", "joe"])
+
+
+def test_labels_of_every_kind(tmp_path):
+    edges = np.array([[0, 1, 2], [1, 2, 0]])
+    several = np.array([[1, 0], [0, 0], [1, 1]])
+    graph = gnarl.from_arrays(tmp_path / "several", edges, labels=several)
+    np.testing.assert_array_equal(graph.labels(), several)
+    assert graph.num_classes() == 2 and graph.num_features() == 0 and graph.features() is None
+    numbers = np.array([0.5, np.nan, -1], dtype=np.float64)
+    graph = gnarl.from_arrays(tmp_path / "numbers", edges, labels=numbers)
+    np.testing.assert_array_equal(graph.labels(), numbers.astype(np.float32))
+    classes = gnarl.from_arrays(tmp_path / "classes", edges, labels=np.array([1, -1, 0]))
+    np.testing.assert_array_equal(classes.labels(), [1, -1, 0])
+
+
+def test_features_keep_their_type_on_disk(tmp_path):
+    edges = np.array([[0, 1], [1, 0]])
+    for dtype, bytes_ in ((np.float16, 2), (np.uint8, 1), (np.float64, 4)):
+        rows = np.array([[1, 2], [3, 4]], dtype=dtype)
+        graph = gnarl.from_arrays(tmp_path / dtype.__name__, edges, features=rows)
+        np.testing.assert_array_equal(graph.features(), rows)
+        [file] = (tmp_path / dtype.__name__).glob("*features*.npy")
+        assert np.load(file).itemsize == bytes_
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"features": np.zeros((4, 2))}, "edge 1: destination 9"),
+        ({"edges": np.array([[0, -1], [1, 2]])}, "edge 1: source -1 is negative"),
+        ({"edges": np.zeros((3, 2), dtype=np.int64)}, "2 × edges"),
+        ({"edges": np.zeros((2, 2))}, "2 × edges"),
+        ({"labels": np.zeros(7, dtype=np.int64)}, "labels of _N: 7 rows for 10"),
+        ({"edge_weights": np.zeros(3)}, "weights of _N:_E:_N: 3 rows for 2"),
+        ({"splits": {"train": [1, 10]}}, "node 10"),
+        ({"splits": {"train": [1, -1]}}, "split train"),
+        ({"times": np.zeros(10)}, "expected integers"),
+    ],
+)
+def test_arrays_that_disagree_are_named(tmp_path, changes, message):
+    given = {"edges": np.array([[0, 1], [1, 9]]), "features": np.zeros((10, 2)), **changes}
+    with pytest.raises(gnarl.Error, match=message):
+        gnarl.from_arrays(tmp_path / "wrong", **given)
+    assert list(tmp_path.iterdir()) == [], "nothing is left"
+
+
+def test_nothing_is_overwritten_unasked(tmp_path):
+    edges = np.array([[0, 1], [1, 0]])
+    gnarl.from_arrays(tmp_path / "g", edges)
+    with pytest.raises(gnarl.Error, match="force"):
+        gnarl.from_arrays(tmp_path / "g", edges)
+    assert gnarl.from_arrays(tmp_path / "g", edges[:, :1], force=True).num_edges() == 1
+
+
+def test_datasets_are_pickled_by_their_place(dataset):
+    again = pickle.loads(pickle.dumps(dataset))
+    np.testing.assert_array_equal(again.edges(), dataset.edges())
+
+
+def test_errors_say_what_there_is(dataset, typed, tmp_path):
+    with pytest.raises(gnarl.UsageError, match="unknown split 'training'") as caught:
+        dataset.split("training")
+    assert "train" in caught.value.hint and isinstance(caught.value, ValueError)
+    with pytest.raises(gnarl.UsageError, match="unknown node type 'editor'.*\nhint: there are: "):
+        typed.num_nodes("editor")
+    with pytest.raises(gnarl.UsageError, match="must be named"):
+        typed.features()
+    with pytest.raises(gnarl.UsageError, match="unknown edge type 'a:b:c'"):
+        typed.edges(("a", "b", "c"))
+    with pytest.raises(gnarl.DataError, match="no dataset.json here"):
+        gnarl.open(tmp_path)
+    with pytest.raises(gnarl.UsageError, match="300 nodes"):
+        dataset.features([300])
