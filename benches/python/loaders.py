@@ -10,6 +10,7 @@ run as fast as they can: with their own worker processes and without, and with t
 """
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -102,7 +103,7 @@ def sage(inputs, outputs):
         def __init__(self):
             super().__init__()
             widths = [inputs, 256, 256, outputs]
-            pairs = list(zip(widths, widths[1:]))
+            pairs = list(itertools.pairwise(widths))
             self.own = nn.ModuleList(nn.Linear(a, b) for a, b in pairs)
             self.neighbors = nn.ModuleList(nn.Linear(a, b, bias=False) for a, b in pairs)
 
@@ -210,12 +211,12 @@ def main():
         for system in systems:
             command = [sys.executable, __file__, given.data, given.graph, "--one", system]
             command += ["--train"] if given.train else []
-            ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+            ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
             if ran.returncode != 0:
                 print(f"{system}: {ran.stderr.strip().splitlines()[-1]}", file=sys.stderr)
                 continue
             found[system].append(json.loads(ran.stdout.splitlines()[-1]))
-    for system, runs in found.items():
+    for runs in found.values():
         if runs:
             rates = sorted(run["batches_per_second"] for run in runs)
             print(json.dumps({**runs[0], "batches_per_second": statistics.median(rates), "all": rates}))

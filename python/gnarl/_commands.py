@@ -12,7 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 from gnarl._errors import CommandError, UsageError
 from gnarl._run import Run
@@ -98,7 +98,7 @@ def infer(run: Any, out: Path_, *, quiet: bool = True, **options: Any) -> dict[s
 
 def _place(what: Any) -> str:
     """The folder of a dataset or a run, or a path as it is."""
-    path = getattr(what, "path", what)
+    path: str | os.PathLike[str] = getattr(what, "path", what)
     return os.fspath(path)
 
 
@@ -151,7 +151,7 @@ class _run_file:
 class _Log(threading.Thread):
     """Forwards the log of a command, and keeps its error."""
 
-    def __init__(self, source: TextIO, quiet: bool) -> None:
+    def __init__(self, source: IO[str], quiet: bool) -> None:
         super().__init__(name="gnarl-log", daemon=True)
         self._source = source
         self._quiet = quiet

@@ -102,7 +102,7 @@ class Dataset:
         found = tuple(name.split(":")) if isinstance(name, str) else tuple(name)
         if found not in known:
             raise UsageError(f"unknown edge type {edge_name(name)!r}", there)
-        return found  # type: ignore[return-value]
+        return found
 
     def num_nodes(self, node_type: str | None = None) -> int:
         """Number of nodes of a type; of all types where there are several and none is named."""

@@ -70,4 +70,5 @@ class Run:
         with tempfile.TemporaryDirectory(prefix="gnarl-") as folder:
             place = Path(folder) / "rows.npy"
             infer(self, place, what=what, **options)
-            return np.load(place)
+            rows: NDArray[np.float32] = np.load(place)
+        return rows

@@ -63,13 +63,14 @@ def from_arrays(
         types = {PLAIN_EDGES: {name: value for name, value in of_edges.items() if value is not None}}
         return _write(path, nodes, types, memory, force)
     nodes = {}
-    for name, given in (
-        ("num_nodes", num_nodes),
-        ("features", features),
-        ("labels", labels),
-        ("splits", splits),
-        ("times", times),
-    ):
+    of_nodes: dict[str, Any] = {
+        "num_nodes": num_nodes,
+        "features": features,
+        "labels": labels,
+        "splits": splits,
+        "times": times,
+    }
+    for name, given in of_nodes.items():
         for of, value in (given or {}).items():
             nodes.setdefault(of, {})[name] = value
     types = {_triple(of): {"edges": value} for of, value in edges.items()}
@@ -100,7 +101,7 @@ def _triple(of: EdgeType | str) -> EdgeType:
     found = tuple(of.split(":")) if isinstance(of, str) else tuple(of)
     if len(found) != 3:
         raise UsageError(f"{of!r} is no edge type", "edge types are (source, relation, destination)")
-    return found  # type: ignore[return-value]
+    return found
 
 
 def _array(values: Any) -> Any:
@@ -174,7 +175,7 @@ def _integers(what: str, values: Any, count: int) -> Any:
     return np.ascontiguousarray(found, dtype=np.int64)
 
 
-def _write_nodes(writer: Any, of: str, count: int, columns: Mapping[str, Any]) -> None:
+def _write_nodes(writer: _gnarl.Writer, of: str, count: int, columns: Mapping[str, Any]) -> None:
     labels = _rows(f"labels of {of}", columns["labels"], count) if "labels" in columns else None
     if labels is not None and labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
@@ -205,7 +206,7 @@ def _write_nodes(writer: Any, of: str, count: int, columns: Mapping[str, Any]) -
         writer.split(of, split_name(name), np.ascontiguousarray(members, dtype=np.uint64).reshape(-1))
 
 
-def _write_edges(writer: Any, name: str, count: int, columns: Mapping[str, Any]) -> None:
+def _write_edges(writer: _gnarl.Writer, name: str, count: int, columns: Mapping[str, Any]) -> None:
     if "features" in columns:
         writer.edge_column(name, "features", _matrix(f"features of {name}", columns["features"], count))
     if "weights" in columns:

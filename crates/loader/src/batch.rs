@@ -21,6 +21,23 @@ pub struct Batch {
     pub nodes: Vec<BatchNodes>,
     /// The edges of each type.
     pub edges: Vec<BatchEdges>,
+    /// The time of each seed, in temporal sampling.
+    pub seed_times: Option<Vec<i64>>,
+    /// Where the seeds are edges, these.
+    pub links: Option<BatchLinks>,
+}
+
+/// The edges that a batch is made around, and negatives, as positions among the nodes of their types.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BatchLinks {
+    /// Sources.
+    pub sources: Vec<i64>,
+    /// Destinations.
+    pub destinations: Vec<i64>,
+    /// Sources of negatives; none where those of the edges are kept.
+    pub negative_sources: Vec<i64>,
+    /// Destinations of negatives.
+    pub negative_destinations: Vec<i64>,
 }
 
 /// The nodes of one type in a batch.
@@ -34,6 +51,8 @@ pub struct BatchNodes {
     pub labels: Option<LabelRows>,
     /// Times, if there are any.
     pub times: Option<Vec<i64>>,
+    /// The seed whose tree each node is in, where each seed has one.
+    pub trees: Option<Vec<i64>>,
     /// Number of seeds, and of the nodes of each hop.
     pub of_hop: Vec<i64>,
 }

@@ -54,6 +54,27 @@ pub struct Seeds {
     pub node_type: usize,
     /// The nodes; a node may be there several times.
     pub nodes: Arc<Vec<u32>>,
+    /// The time as of which each is seen, in temporal sampling; by default its own.
+    pub times: Option<Arc<Vec<i64>>>,
+}
+
+impl Seeds {
+    /// Nodes of the type of that number.
+    pub fn new(node_type: usize, nodes: Vec<u32>) -> Self {
+        Self { node_type, nodes: Arc::new(nodes), times: None }
+    }
+
+    /// The nodes as of these times.
+    ///
+    /// # Errors
+    /// If there are not as many times as nodes.
+    pub fn at(self, times: Vec<i64>) -> Result<Self> {
+        if times.len() != self.nodes.len() {
+            let (nodes, times) = (self.nodes.len(), times.len());
+            return Err(Error::usage(format!("{times} times for {nodes} input nodes")));
+        }
+        Ok(Self { times: Some(Arc::new(times)), ..self })
+    }
 }
 
 /// The labels of the nodes of a batch.
@@ -133,7 +154,7 @@ impl LoaderGraph {
 
     /// All nodes of a type.
     pub fn all(&self, node_type: usize) -> Seeds {
-        Seeds { node_type, nodes: Arc::new((0..self.lists.core(node_type) as u32).collect()) }
+        Seeds::new(node_type, (0..self.lists.core(node_type) as u32).collect())
     }
 
     /// The nodes of a split.
@@ -151,7 +172,7 @@ impl LoaderGraph {
             };
             return Err(Error::usage(format!("{place}: unknown split '{name}'")).hint(hint));
         };
-        Ok(Seeds { node_type, nodes: Arc::new(ids.iter().map(|&id| id as u32).collect()) })
+        Ok(Seeds::new(node_type, ids.iter().map(|&id| id as u32).collect()))
     }
 
     /// Nodes by their dataset ids.
@@ -171,7 +192,7 @@ impl LoaderGraph {
             }
         };
         let nodes = ids.iter().enumerate().map(node).collect::<Result<Vec<u32>>>()?;
-        Ok(Seeds { node_type, nodes: Arc::new(nodes) })
+        Ok(Seeds::new(node_type, nodes))
     }
 
     /// The features of `nodes`, a row of `f32` each, if their type has any. Sparse ones are filled up with zeros.
@@ -211,6 +232,22 @@ impl LoaderGraph {
 }
 
 impl LoaderGraph {
+    /// Seeds with the times as of which they are seen: given ones, or their own.
+    ///
+    /// # Errors
+    /// If there are neither.
+    pub(crate) fn timed(&self, seeds: Seeds) -> Result<Seeds> {
+        if seeds.times.is_some() {
+            return Ok(seeds);
+        }
+        let Some(times) = self.times_of(seeds.node_type, &seeds.nodes) else {
+            let name = &self.schema().node_types()[seeds.node_type];
+            let message = format!("input nodes of type '{name}' have no times");
+            return Err(Error::usage(message).hint("give the time of each"));
+        };
+        seeds.at(times)
+    }
+
     /// The times of `nodes`, if their type has some.
     pub fn times_of(&self, node_type: usize, nodes: &[u32]) -> Option<Vec<i64>> {
         self.node_times[node_type].as_ref().map(|times| pick(times, nodes))

@@ -33,14 +33,16 @@
 
 mod batch;
 mod epoch;
+mod examples;
 mod graph;
 mod loader;
 mod options;
 mod repeated;
 mod schedule;
 
-pub use batch::{Batch, BatchEdges, BatchNodes, FeatureRows};
+pub use batch::{Batch, BatchEdges, BatchLinks, BatchNodes, FeatureRows};
 pub use epoch::Epoch;
+pub use examples::{Negatives, SeedEdges};
 pub use graph::{LabelRows, LoaderGraph, Seeds};
 pub use loader::NeighborLoader;
 pub use options::{Columns, LoaderOptions};

@@ -1,14 +1,16 @@
 //! The loader of batches around nodes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_common::threads::pool;
+use gnarl_common::{Error, Result};
 use gnarl_sample::parts::Rule;
-use gnarl_sample::{FrontierBatch, FrontierSampler, HeteroFanouts, HeteroScratch};
+use gnarl_sample::{FrontierBatch, FrontierSampler, HeteroFanouts, HeteroScratch, Roots};
 
-use crate::batch::{Batch, BatchEdges, BatchNodes};
+use crate::batch::{Batch, BatchEdges, BatchLinks, BatchNodes};
 use crate::epoch::Epoch;
+use crate::examples::{Examples, SeedEdges, distinct};
 use crate::graph::{LoaderGraph, Seeds};
 use crate::options::LoaderOptions;
 use crate::repeated::separate;
@@ -21,7 +23,7 @@ pub struct NeighborLoader(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     graph: Arc<LoaderGraph>,
-    seeds: Seeds,
+    examples: Examples,
     sampler: FrontierSampler,
     options: LoaderOptions,
     /// Memory of threads that are not sampling.
@@ -32,17 +34,60 @@ impl NeighborLoader {
     /// A loader of batches around `seeds`, with neighbors by `fanouts` and the rule.
     ///
     /// # Errors
-    /// [`gnarl_common::Kind::Usage`] if options or fan-outs are invalid, or the rule needs weights that are not there.
+    /// [`gnarl_common::Kind::Usage`] if options or fan-outs are invalid, the rule needs weights that are not there, or time
+    /// is asked for where there is none.
     pub fn new(
         graph: Arc<LoaderGraph>,
         seeds: Seeds,
         (fanouts, rule): (&HeteroFanouts, Rule),
         options: LoaderOptions,
     ) -> Result<Self> {
+        let seeds = match options.time {
+            Some(_) => graph.timed(seeds)?,
+            None => seeds,
+        };
+        Self::around(graph, seeds.into(), (fanouts, rule), options)
+    }
+
+    /// A loader of batches around edges likewise.
+    ///
+    /// # Errors
+    /// As [`NeighborLoader::new`]; also if trees of their own or times are asked for.
+    pub fn of_edges(
+        graph: Arc<LoaderGraph>,
+        edges: SeedEdges,
+        (fanouts, rule): (&HeteroFanouts, Rule),
+        options: LoaderOptions,
+    ) -> Result<Self> {
+        if options.disjoint || options.time.is_some() {
+            return Err(Error::usage("batches around edges have neither trees nor times yet"));
+        }
+        Self::around(graph, Examples::Edges(edges), (fanouts, rule), options)
+    }
+
+    fn around(
+        graph: Arc<LoaderGraph>,
+        examples: Examples,
+        (fanouts, rule): (&HeteroFanouts, Rule),
+        options: LoaderOptions,
+    ) -> Result<Self> {
         options.check()?;
-        let sampler = FrontierSampler::new(&graph.lists, fanouts, rule)?;
+        let sampler = match options.time {
+            None => FrontierSampler::new(&graph.lists, fanouts, rule)?,
+            Some(_) if rule != Rule::Uniform => {
+                let message =
+                    format!("neighbors are drawn by time or by '{}', not both", rule.name());
+                return Err(Error::usage(message));
+            }
+            Some(time) => {
+                let timed = graph.lists.clone().with_times_of(graph.dataset())?;
+                let sampler = FrontierSampler::new(&timed, fanouts, rule)?;
+                // Threads of its own: those of the process would be missing in one that is forked off.
+                pool(options.threads)?.install(|| sampler.in_time(time))?
+            }
+        };
         let spare = Mutex::new(Vec::new());
-        Ok(Self(Arc::new(Inner { graph, seeds, sampler, options, spare })))
+        Ok(Self(Arc::new(Inner { graph, examples, sampler, options, spare })))
     }
 
     /// Number of batches of an epoch.
@@ -90,19 +135,20 @@ impl NeighborLoader {
     }
 
     pub(crate) fn scratch(&self) -> HeteroScratch {
-        let mut spare = self.0.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        spare.pop().unwrap_or_default()
+        // Not waited for: in a process that was forked off, whoever holds it may be missing.
+        self.0.spare.try_lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default()
     }
 
     pub(crate) fn give_back(&self, scratch: HeteroScratch) {
-        let mut spare = self.0.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.len() < self.0.options.threads {
+        if let Ok(mut spare) = self.0.spare.try_lock()
+            && spare.len() < self.0.options.threads
+        {
             spare.push(scratch);
         }
     }
 
     fn schedule(&self, epoch: u64) -> Schedule {
-        Schedule::new(self.0.seeds.nodes.len(), &self.0.options, epoch)
+        Schedule::new(self.0.examples.count(), &self.0.options, epoch)
     }
 
     fn key(&self, epoch: u64) -> Key {
@@ -110,11 +156,87 @@ impl NeighborLoader {
     }
 
     fn batch(&self, places: &[u32], key: Key, scratch: &mut HeteroScratch) -> Result<Batch> {
-        let Inner { seeds: Seeds { node_type, nodes }, sampler, .. } = &*self.0;
-        let seeds: Vec<u32> = places.iter().map(|&place| nodes[place as usize]).collect();
-        let mut found = sampler.sample_types(&[(*node_type, &seeds)], key, scratch)?;
-        separate(&mut found, *node_type, &seeds);
-        self.with_columns(found, *node_type, places)
+        let input_ids = places.iter().map(|&place| place.into()).collect();
+        let key = match (self.0.sampler.rule(), places.first()) {
+            // Its numbers are of sources: by one key those with large ones would be missing from a whole epoch.
+            (Rule::Labor, Some(&first)) => key.with(first.into()),
+            _ => key,
+        };
+        match &self.0.examples {
+            Examples::Nodes(seeds) => {
+                let own: Vec<u32> =
+                    places.iter().map(|&place| seeds.nodes[place as usize]).collect();
+                let has_trees = self.0.options.disjoint || self.0.options.time.is_some();
+                let times = seeds.times.as_ref().filter(|_| has_trees).map(|times| {
+                    places.iter().map(|&place| times[place as usize]).collect::<Vec<i64>>()
+                });
+                let found = match has_trees {
+                    true => self.trees((seeds.node_type, &own), places, times.as_deref(), key)?,
+                    false => {
+                        let mut found = self.0.sampler.sample_types(
+                            &[(seeds.node_type, &own)],
+                            key,
+                            scratch,
+                        )?;
+                        separate(&mut found, seeds.node_type, &own);
+                        found
+                    }
+                };
+                let batch = self.with_columns(found, seeds.node_type, input_ids)?;
+                Ok(Batch { seed_times: times, ..batch })
+            }
+            Examples::Edges(edges) => self.around_edges(edges, places, input_ids, key, scratch),
+        }
+    }
+
+    /// A batch in which each seed has nodes of its own.
+    fn trees(
+        &self,
+        (seed_type, seeds): (usize, &[u32]),
+        places: &[u32],
+        times: Option<&[i64]>,
+        key: Key,
+    ) -> Result<FrontierBatch> {
+        let names: Vec<u64> = places.iter().map(|&place| place.into()).collect();
+        let trees: Vec<u32> = (0..seeds.len() as u32).collect();
+        let times = times.filter(|_| self.0.options.time.is_some());
+        let seeds = &[(seed_type, seeds, &trees[..])];
+        self.0.sampler.sample_trees(Roots { seeds, names: &names, times }, key)
+    }
+
+    fn around_edges(
+        &self,
+        edges: &SeedEdges,
+        places: &[u32],
+        input_ids: Vec<i64>,
+        key: Key,
+        scratch: &mut HeteroScratch,
+    ) -> Result<Batch> {
+        let (src, dst) = (edges.sources.node_type, edges.destinations.node_type);
+        let graph = &self.0.graph;
+        let ends = edges.ends(places, (graph.num_nodes(src), graph.num_nodes(dst)), key);
+        let from: [&[u32]; 2] = [&ends.sources, &ends.negative_sources];
+        let to: [&[u32]; 2] = [&ends.destinations, &ends.negative_destinations];
+        let sampler = &self.0.sampler;
+        let (found, of_sources, of_destinations) = if src == dst {
+            let (all, mut positions) = distinct(&[from[0], from[1], to[0], to[1]]);
+            let of_destinations = positions.split_off(2);
+            (sampler.sample_types(&[(src, &all)], key, scratch)?, positions, of_destinations)
+        } else {
+            let (sources, of_sources) = distinct(&from);
+            let (destinations, of_destinations) = distinct(&to);
+            let seeds: [(usize, &[u32]); 2] = [(src, &sources), (dst, &destinations)];
+            (sampler.sample_types(&seeds, key, scratch)?, of_sources, of_destinations)
+        };
+        let mut of_sources = of_sources.into_iter();
+        let mut of_destinations = of_destinations.into_iter();
+        let links = BatchLinks {
+            sources: of_sources.next().unwrap_or_default(),
+            negative_sources: of_sources.next().unwrap_or_default(),
+            destinations: of_destinations.next().unwrap_or_default(),
+            negative_destinations: of_destinations.next().unwrap_or_default(),
+        };
+        Ok(Batch { links: Some(links), ..self.with_columns(found, src, input_ids)? })
     }
 
     /// A sampled batch in the types of tensors, with features and labels.
@@ -122,7 +244,7 @@ impl NeighborLoader {
         &self,
         found: FrontierBatch,
         seed_type: usize,
-        places: &[u32],
+        input_ids: Vec<i64>,
     ) -> Result<Batch> {
         let Inner { graph, options, .. } = &*self.0;
         let columns = options.columns;
@@ -142,6 +264,10 @@ impl NeighborLoader {
                 features,
                 labels,
                 times: graph.times_of(node_type, own),
+                trees: found
+                    .trees
+                    .as_ref()
+                    .map(|trees| trees[node_type].iter().map(|&tree| tree.into()).collect()),
                 of_hop: of_hop(&found.nodes_of_hop[node_type]),
             });
         }
@@ -160,13 +286,8 @@ impl NeighborLoader {
                 of_hop: of_hop(&own.of_hop),
             });
         }
-        Ok(Batch {
-            schema: found.schema,
-            seed_type,
-            input_ids: places.iter().map(|&place| place.into()).collect(),
-            nodes,
-            edges,
-        })
+        let schema = found.schema;
+        Ok(Batch { schema, seed_type, input_ids, nodes, edges, seed_times: None, links: None })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a loader is asked for.
 
 use gnarl_common::{Error, Result};
+use gnarl_sample::TemporalRule;
 
 /// The batches of an epoch, and how they are made.
 #[derive(Debug, Clone)]
@@ -23,6 +24,10 @@ pub struct LoaderOptions {
     pub prefetch: usize,
     /// The columns that batches bring.
     pub columns: Columns,
+    /// True if each seed has nodes of its own, in a tree that does not depend on the other seeds.
+    pub disjoint: bool,
+    /// The rule among edges that are no later than their seed, in temporal sampling; each seed then has a tree of its own.
+    pub time: Option<TemporalRule>,
 }
 
 /// The columns of a batch beside its edge lists.
@@ -52,6 +57,8 @@ impl Default for LoaderOptions {
             threads: 1,
             prefetch: 2,
             columns: Columns::default(),
+            disjoint: false,
+            time: None,
         }
     }
 }

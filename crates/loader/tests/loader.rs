@@ -5,9 +5,11 @@ use std::sync::Arc;
 use gnarl_common::Result;
 use gnarl_graph::generate::{Attributes, CommunityOptions, community};
 use gnarl_graph::{Dataset, Labels};
-use gnarl_loader::{Batch, Columns, LabelRows, LoaderGraph, LoaderOptions, NeighborLoader};
-use gnarl_sample::HeteroFanouts;
+use gnarl_loader::{
+    Batch, Columns, LabelRows, LoaderGraph, LoaderOptions, Negatives, NeighborLoader, SeedEdges,
+};
 use gnarl_sample::parts::Rule;
+use gnarl_sample::{HeteroFanouts, TemporalRule};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 fn dataset(dir: &std::path::Path) -> Dataset {
@@ -166,4 +168,86 @@ fn wrong_options_and_nodes_are_named() {
     let options = LoaderOptions { rank: 2, world_size: 2, ..Default::default() };
     assert!(refused(options, Rule::Uniform).contains("rank 2 of 2"));
     assert!(refused(LoaderOptions::default(), Rule::Weighted).contains("weights"));
+}
+
+#[test]
+fn disjoint_seeds_have_trees_that_do_not_depend_on_the_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = Arc::new(LoaderGraph::open(&dataset(dir.path())).unwrap());
+    let of_size = |batch_size| {
+        loader(
+            &graph,
+            LoaderOptions { batch_size, disjoint: true, threads: 2, ..Default::default() },
+        )
+    };
+    let edges = |batches: &[Batch]| {
+        let mut all: Vec<(i64, i64)> = Vec::new();
+        for batch in batches {
+            let trees = batch.nodes[0].trees.as_ref().unwrap();
+            assert_eq!(trees.len(), batch.nodes[0].ids.len());
+            let ends = batch.edges[0].destinations().iter().zip(&batch.edges[0].ids);
+            all.extend(
+                ends.map(|(&at, &edge)| (batch.input_ids[trees[at as usize] as usize], edge)),
+            );
+        }
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(edges(&batches(&of_size(1), 0)), edges(&batches(&of_size(64), 0)));
+}
+
+#[test]
+fn batches_around_edges_have_these_and_their_negatives() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = Arc::new(LoaderGraph::open(&dataset(dir.path())).unwrap());
+    let (sources, destinations) = graph.edges_of(0).unwrap();
+    let ends = || (graph.seeds(0, &sources).unwrap(), graph.seeds(0, &destinations).unwrap());
+    let fanouts = HeteroFanouts::new(&[3, 2]);
+    let options =
+        || LoaderOptions { batch_size: 40, shuffle: true, threads: 2, ..Default::default() };
+    for (negatives, expected) in [
+        (Negatives::None, (0, 0)),
+        (Negatives::Pairs(0.5), (20, 20)),
+        (Negatives::Destinations(3), (0, 120)),
+    ] {
+        let (from, to) = ends();
+        let edges = SeedEdges::new(from, to, negatives).unwrap();
+        let of = (&fanouts, Rule::Uniform);
+        let loader = NeighborLoader::of_edges(graph.clone(), edges, of, options()).unwrap();
+        let batch = batches(&loader, 0).remove(0);
+        let links = batch.links.as_ref().unwrap();
+        let ids = &batch.nodes[0].ids;
+        for ((&src, &dst), &place) in
+            links.sources.iter().zip(&links.destinations).zip(&batch.input_ids)
+        {
+            assert_eq!(ids[src as usize], sources[place as usize]);
+            assert_eq!(ids[dst as usize], destinations[place as usize]);
+        }
+        let found = (links.negative_sources.len(), links.negative_destinations.len());
+        assert_eq!((links.sources.len(), found), (40, expected));
+        let seeds = batch.nodes[0].of_hop[0];
+        let ends = links.negative_sources.iter().chain(&links.negative_destinations);
+        assert!(ends.clone().all(|&at| at < seeds));
+        assert!(ids[..seeds as usize].is_sorted());
+    }
+    let (from, to) = ends();
+    let edges = SeedEdges::new(from, to, Negatives::None).unwrap();
+    let options = LoaderOptions { disjoint: true, ..options() };
+    let refused = NeighborLoader::of_edges(graph, edges, (&fanouts, Rule::Uniform), options);
+    assert!(refused.unwrap_err().to_string().contains("trees"));
+}
+
+#[test]
+fn time_where_there_is_none_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = Arc::new(LoaderGraph::open(&dataset(dir.path())).unwrap());
+    let fanouts = HeteroFanouts::new(&[3]);
+    let options = LoaderOptions { time: Some(TemporalRule::Uniform), ..Default::default() };
+    let refused = |seeds| {
+        let of = (&fanouts, Rule::Uniform);
+        NeighborLoader::new(graph.clone(), seeds, of, options.clone()).unwrap_err().to_string()
+    };
+    assert!(refused(graph.all(0)).contains("have no times"));
+    assert!(refused(graph.all(0).at(vec![1; 500]).unwrap()).contains("neither edges nor nodes"));
+    assert!(graph.all(0).at(vec![1; 3]).unwrap_err().to_string().contains("3 times for 500"));
 }

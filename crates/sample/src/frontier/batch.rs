@@ -18,6 +18,8 @@ pub struct FrontierBatch {
     pub edges: Vec<FrontierEdges>,
     /// Number of each seed type, and the position of each seed among the nodes of that type.
     pub targets: Vec<(usize, Vec<u32>)>,
+    /// The tree of each node of each type, where each seed has a tree of its own.
+    pub trees: Option<Vec<Vec<u32>>>,
 }
 
 /// The sampled edges of one type, hop by hop.

@@ -4,6 +4,8 @@
 mod batch;
 mod recorded;
 mod sampler;
+mod trees;
 
 pub use batch::{FrontierBatch, FrontierEdges};
 pub use sampler::FrontierSampler;
+pub use trees::Roots;

@@ -1,7 +1,7 @@
 //! The frontier sampler.
 
 use gnarl_common::rng::Key;
-use gnarl_common::{Context, Result};
+use gnarl_common::{Context, Error, Result};
 
 use super::batch::{FrontierBatch, FrontierEdges};
 use super::recorded::Recorded;
@@ -11,6 +11,7 @@ use crate::labor::Labor;
 use crate::neighbors::{Draw, sample_from};
 use crate::parts::Rule;
 use crate::scratch::Scratch;
+use crate::temporal::{ByTime, TemporalRule};
 use crate::uniform::Uniform;
 use crate::weighted::Weighted;
 use crate::{HeteroFanouts, HeteroSampleGraph, HeteroScratch};
@@ -44,11 +45,13 @@ use crate::{HeteroFanouts, HeteroSampleGraph, HeteroScratch};
 /// ```
 #[derive(Debug, Clone)]
 pub struct FrontierSampler {
-    graph: HeteroSampleGraph,
+    pub(super) graph: HeteroSampleGraph,
     /// Per edge type the fan-out of each hop.
-    fanouts: Vec<Vec<u32>>,
-    hops: usize,
-    rule: Rule,
+    pub(super) fanouts: Vec<Vec<u32>>,
+    pub(super) hops: usize,
+    pub(super) rule: Rule,
+    /// The order by time of each edge type that has times, if edges are sampled by time.
+    pub(super) by_time: Option<(Vec<Option<ByTime>>, TemporalRule)>,
 }
 
 impl FrontierSampler {
@@ -65,7 +68,12 @@ impl FrontierSampler {
                 return Err(no_weights(&graph.schema().edge_types()[edge_type]));
             }
         }
-        Ok(Self { graph: graph.clone(), fanouts, hops, rule })
+        Ok(Self { graph: graph.clone(), fanouts, hops, rule, by_time: None })
+    }
+
+    /// The rule by which neighbors are drawn.
+    pub fn rule(&self) -> Rule {
+        self.rule
     }
 
     /// The sampled graph.
@@ -98,6 +106,9 @@ impl FrontierSampler {
         key: Key,
         scratch: &mut HeteroScratch,
     ) -> Result<FrontierBatch> {
+        if self.by_time.is_some() {
+            return Err(Error::usage("a sampler by time samples trees, each as of its own"));
+        }
         match self.rule {
             Rule::Uniform => self.draw::<Uniform>(seeds, key, scratch),
             Rule::Labor => self.draw::<Labor>(seeds, key, scratch),
@@ -142,7 +153,14 @@ impl FrontierSampler {
             }
         }
         let nodes = nodes.iter().map(|scratch| scratch.nodes().to_vec()).collect();
-        Ok(FrontierBatch { schema: schema.clone(), nodes, nodes_of_hop, edges, targets })
+        Ok(FrontierBatch {
+            schema: schema.clone(),
+            nodes,
+            nodes_of_hop,
+            edges,
+            targets,
+            trees: None,
+        })
     }
 
     /// Draws in-neighbors over one edge type of the nodes from position `first` on.

@@ -6,7 +6,8 @@ use gnarl_common::rng::Key;
 use gnarl_graph::{Csc, Triple};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{
-    FrontierBatch, FrontierSampler, HeteroFanouts, HeteroSampleGraph, HeteroSampler, HeteroScratch,
+    FrontierBatch, FrontierEdges, FrontierSampler, HeteroFanouts, HeteroSampleGraph, HeteroSampler,
+    HeteroScratch, Roots, TemporalRule,
 };
 
 const RULES: [Rule; 4] = [Rule::Uniform, Rule::Labor, Rule::Exact, Rule::Weighted];
@@ -158,4 +159,115 @@ fn equal_seeds_share_a_position_and_unknown_ones_are_refused() {
     assert_eq!((batch.targets[0].1.clone(), batch.nodes_of_hop[0][0]), (vec![0, 1, 0], 2));
     let error = sampler.sample("paper", &[PAPERS], Key::new(1), &mut scratch).unwrap_err();
     assert!(error.to_string().contains("seed 80"), "{error}");
+}
+
+fn trees(graph: &HeteroSampleGraph, rule: Rule, seeds: &[u32], names: &[u64]) -> FrontierBatch {
+    let sampler = FrontierSampler::new(graph, &HeteroFanouts::new(&[3, 2]), rule).unwrap();
+    let numbers: Vec<u32> = (0..seeds.len() as u32).collect();
+    let roots = Roots { seeds: &[(0, seeds, &numbers)], names, times: None };
+    sampler.sample_trees(roots, Key::new(4)).unwrap()
+}
+
+/// The edges of a tree by edge type: rows, and the dataset ids of their ends.
+fn edges_of_tree(batch: &FrontierBatch, tree: u32) -> Vec<Vec<(u64, u32, u32)>> {
+    let trees = batch.trees.as_ref().unwrap();
+    let of_type = |(edge_type, edges): (usize, &FrontierEdges)| {
+        let (src, dst) = batch.schema.ends(edge_type);
+        let ends = edges.sources.iter().zip(&edges.destinations).zip(&edges.rows);
+        let own = ends.filter(|((from, to), _)| {
+            assert_eq!(trees[src][**from as usize], trees[dst][**to as usize], "one tree");
+            trees[dst][**to as usize] == tree
+        });
+        let named = own.map(|((&from, &to), &row)| {
+            (row, batch.nodes[src][from as usize], batch.nodes[dst][to as usize])
+        });
+        named.collect()
+    };
+    batch.edges.iter().enumerate().map(of_type).collect()
+}
+
+#[test]
+fn trees_do_not_depend_on_each_other() {
+    let graph = graph();
+    for rule in RULES {
+        let all = trees(&graph, rule, &[5, 17, 5], &[0, 1, 2]);
+        let alone = trees(&graph, rule, &[17], &[1]);
+        assert_eq!(edges_of_tree(&all, 1), edges_of_tree(&alone, 0), "{rule:?}");
+        assert_eq!(all.nodes[0][..3], [5, 17, 5]);
+        assert_eq!(all.nodes_of_hop[0][0], 3);
+        // A seed that is given twice draws twice.
+        assert_ne!(edges_of_tree(&all, 0), edges_of_tree(&all, 2), "{rule:?}");
+    }
+}
+
+#[test]
+fn a_tree_of_all_neighbors_is_the_batch_of_its_root() {
+    let graph = graph();
+    let sampler =
+        FrontierSampler::new(&graph, &HeteroFanouts::new(&[-1, -1]), Rule::Weighted).unwrap();
+    let roots = Roots { seeds: &[(0, &[5, 8], &[0, 1])], names: &[3, 9], times: None };
+    let all = sampler.sample_trees(roots, Key::new(4)).unwrap();
+    for (tree, seed) in [5, 8].into_iter().enumerate() {
+        let alone =
+            sampler.sample("paper", &[seed], Key::new(7), &mut HeteroScratch::new()).unwrap();
+        for (found, edges) in edges_of_tree(&all, tree as u32).iter().zip(&alone.edges) {
+            let mut rows: Vec<u64> = found.iter().map(|edge| edge.0).collect();
+            let mut expected = edges.rows.clone();
+            rows.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(rows, expected);
+        }
+    }
+}
+
+#[test]
+fn trees_in_time_have_no_later_edge() {
+    let graph = graph();
+    let cites = triple("paper:cites:paper");
+    let count = graph.csc(0).num_edges();
+    let times: Vec<i64> = (0..count as i64).map(|edge| edge * 7 % 100).collect();
+    let graph = graph.with_times(&cites, times.clone().into()).unwrap();
+    for rule in [TemporalRule::Uniform, TemporalRule::Recent] {
+        let fanouts = HeteroFanouts::new(&[3, 2]);
+        let sampler = FrontierSampler::new(&graph, &fanouts, Rule::Uniform).unwrap();
+        let sampler = sampler.in_time(rule).unwrap();
+        let seeds: Vec<u32> = (0..40).collect();
+        let of = [50, 20, 99, -1];
+        let as_of: Vec<i64> = seeds.iter().map(|&seed| of[seed as usize % 4]).collect();
+        let names: Vec<u64> = seeds.iter().map(|&seed| seed.into()).collect();
+        let roots = Roots { seeds: &[(0, &seeds, &seeds)], names: &names, times: Some(&as_of) };
+        let batch = sampler.sample_trees(roots, Key::new(1)).unwrap();
+        let trees = batch.trees.as_ref().unwrap();
+        let edges = &batch.edges[0];
+        assert!(edges.rows.len() > 30);
+        for (&at, &row) in edges.destinations.iter().zip(&edges.rows) {
+            let tree = trees[0][at as usize] as usize;
+            assert!(times[row as usize] <= as_of[tree], "{rule:?}");
+        }
+        // Of the seeds' own edges as many as are there, and the latest by the rule.
+        let csc = graph.csc(0);
+        for (tree, &seed) in seeds.iter().enumerate() {
+            let list = csc.indptr.get(seed.into())..csc.indptr.get(u64::from(seed) + 1);
+            let mut there: Vec<i64> =
+                list.map(|edge| times[edge as usize]).filter(|time| *time <= as_of[tree]).collect();
+            there.sort_unstable();
+            let mut own: Vec<i64> = (0..edges.of_hop[0])
+                .filter(|&e| edges.destinations[e] as usize == tree)
+                .map(|e| times[edges.rows[e] as usize])
+                .collect();
+            own.sort_unstable();
+            assert_eq!(own.len(), there.len().min(3));
+            if rule == TemporalRule::Recent {
+                assert_eq!(own, there[there.len() - own.len()..]);
+            }
+        }
+        let error = sampler.sample_trees(Roots { times: None, ..roots }, Key::new(1)).unwrap_err();
+        assert!(error.to_string().contains("times"), "{error}");
+        let error = sampler.sample("paper", &[1], Key::new(1), &mut HeteroScratch::new());
+        assert!(error.unwrap_err().to_string().contains("trees"));
+    }
+    let plain = FrontierSampler::new(&self::graph(), &HeteroFanouts::new(&[3]), Rule::Uniform);
+    assert!(
+        plain.unwrap().in_time(TemporalRule::Uniform).unwrap_err().to_string().contains("times")
+    );
 }

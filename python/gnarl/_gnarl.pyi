@@ -1,0 +1,165 @@
+"""Types of the extension module, which is written in Rust: ``crates/python``."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Literal, TypeAlias, TypedDict, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Batches", "Graph", "Loader", "Writer", "__version__", "run_command"]
+
+__version__: str
+
+# Arrays that are returned: owned by Python, in C order and writable. Arrays that are taken must be contiguous.
+_Int64Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+_Int64Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+_Float32Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float32]]
+_Float32Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float32]]
+# Classes, numbers to learn, or a row for each node where several labels may hold.
+_Labels: TypeAlias = _Int64Vector | _Float32Vector | _Float32Matrix
+# A column that is written: a value for each node or edge, or a row of values.
+_Column: TypeAlias = NDArray[np.float32 | np.float16 | np.uint8 | np.int32 | np.int64]
+
+# Ids, features, labels, times; number of seeds and of the nodes of each hop.
+_BatchNodes: TypeAlias = tuple[_Int64Vector, _Float32Matrix | None, _Labels | None, _Int64Vector | None, list[int]]
+# Endpoints (two rows), ids, features, weights, times; number of edges of each hop.
+_BatchEdges: TypeAlias = tuple[
+    _Int64Matrix, _Int64Vector, _Float32Matrix | None, _Float32Vector | None, _Int64Vector | None, list[int]
+]
+# Number of the seeds' node type, places of the seeds in the loader's list, nodes by type, edges by type.
+_Batch: TypeAlias = tuple[int, _Int64Vector, list[_BatchNodes], list[_BatchEdges]]
+
+class _NodeFacts(TypedDict):
+    count: int
+    # Values of a row, or None without features.
+    features: int | None
+    splits: list[str]
+    labels: Literal["classes", "tasks", "values"] | None
+    # Outputs of a model that learns the labels, or None without any.
+    outputs: int | None
+
+class _EdgeFacts(TypedDict):
+    count: int
+    features: int | None
+    symmetric: bool
+    columns: list[str]
+
+@final
+class Graph:
+    """A dataset on disk, mapped. It is pickled by its path."""
+
+    def __new__(cls, path: str | PathLike[str]) -> Graph: ...
+    def __reduce__(self) -> tuple[type[Graph], tuple[Path]]: ...
+    @property
+    def path(self) -> Path:
+        """The folder, as an absolute path."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+
+    @property
+    def node_types(self) -> list[str]:
+        """Names of the node types."""
+
+    @property
+    def edge_types(self) -> list[tuple[str, str, str]]:
+        """Names of the edge types: source, relation, destination."""
+
+    def node_facts(self, node_type: str) -> _NodeFacts:
+        """Facts about a node type, by name."""
+
+    def edge_facts(self, edge_type: str) -> _EdgeFacts:
+        """Facts about an edge type, by name."""
+
+    def split(self, node_type: str, name: str) -> _Int64Vector:
+        """The nodes of a split."""
+
+    def features(self, node_type: str, nodes: NDArray[np.int64]) -> _Float32Matrix | None:
+        """The features of nodes, a row each, or None."""
+
+    def labels(self, node_type: str, nodes: NDArray[np.int64]) -> _Labels | None:
+        """The labels of nodes, or None."""
+
+    def edges(self, edge_type: str) -> tuple[_Int64Vector, _Int64Vector]:
+        """All edges of a type in the order of their rows: an array of sources and one of destinations."""
+
+    def user_ids(self, node_type: str, nodes: NDArray[np.int64]) -> _Int64Vector | list[str]:
+        """The ids that the user gave to nodes: an array of integers, or a list of texts."""
+
+    def find(self, node_type: str, ids: Sequence[str]) -> _Int64Vector:
+        """The nodes that the user gave these ids, written as texts."""
+
+@final
+class Loader:
+    """Makes batches around nodes of one type."""
+
+    def __new__(
+        cls,
+        graph: Graph,
+        node_type: str,
+        nodes: NDArray[np.int64],
+        fanouts: Sequence[int],
+        fanouts_of: Sequence[tuple[str, Sequence[int]]],
+        rule: str,
+        *,
+        batch_size: int,
+        shuffle: bool,
+        drop_last: bool,
+        seed: int,
+        rank: int,
+        world_size: int,
+        threads: int,
+        prefetch: int,
+        features: bool,
+        labels: bool,
+    ) -> Loader: ...
+    def __len__(self) -> int: ...
+    def epoch(self, epoch: int) -> Batches:
+        """The batches of an epoch."""
+
+    def at(self, places: Sequence[int], epoch: int) -> _Batch:
+        """The batch of the nodes at some places of the list that the loader was given."""
+
+@final
+class Batches:
+    """The batches of an epoch, in order."""
+
+    def __iter__(self) -> Batches: ...
+    def __next__(self) -> _Batch: ...
+    def __len__(self) -> int:
+        """Number of batches that are left."""
+
+@final
+class Writer:
+    """Writes a dataset, which appears in its folder when it is finished."""
+
+    def __new__(cls, path: str | PathLike[str], num_nodes: int, force: bool) -> Writer: ...
+    def node_type(self, name: str, count: int, classes: int | None) -> None:
+        """Adds a type of ``count`` nodes, with so many classes if they have labels."""
+
+    def edge_type(
+        self,
+        name: str,
+        counts: tuple[int, int],
+        sources: NDArray[np.int64],
+        destinations: NDArray[np.int64],
+    ) -> None:
+        """Adds an edge type with the ids of its sources and destinations."""
+
+    def node_column(self, node_type: str, name: str, values: _Column) -> None:
+        """Adds a column of a node type."""
+
+    def edge_column(self, edge_type: str, name: str, values: _Column) -> None:
+        """Adds a column of an edge type."""
+
+    def split(self, node_type: str, name: str, nodes: NDArray[np.uint64]) -> None:
+        """Adds a split of a node type."""
+
+    def finish(self, memory: int) -> None:
+        """Builds the lists within so many bytes of memory, and gives the dataset its name."""
+
+def run_command(words: Sequence[str]) -> int:
+    """Runs a command of the ``gnarl`` binary in this process, which must do nothing else; returns its exit code."""
