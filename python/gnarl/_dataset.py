@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from gnarl import _gnarl
 from gnarl._errors import UsageError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 EdgeType = tuple[str, str, str]
 
@@ -158,13 +158,13 @@ class Dataset:
         return self.mask("test")
 
     def features(
-        self, nodes: Iterable[int] | None = None, node_type: str | None = None
+        self, nodes: ArrayLike | None = None, node_type: str | None = None
     ) -> NDArray[np.float32] | None:
         """The features of nodes, by default of all: ``nodes × num_features`` values, or None without any."""
         of = self.node_type(node_type)
         return self._graph.features(of, self._listed(nodes, of))
 
-    def labels(self, nodes: Iterable[int] | None = None, node_type: str | None = None) -> NDArray[Any] | None:
+    def labels(self, nodes: ArrayLike | None = None, node_type: str | None = None) -> NDArray[Any] | None:
         """The labels of nodes, by default of all, or None without any.
 
         Classes are integers, -1 where there is none; labels of which several may hold are ``nodes × tasks`` values 0 and
@@ -179,7 +179,7 @@ class Dataset:
         return np.stack([sources, destinations])
 
     def user_ids(
-        self, nodes: Iterable[int] | None = None, node_type: str | None = None
+        self, nodes: ArrayLike | None = None, node_type: str | None = None
     ) -> NDArray[np.int64] | list[str]:
         """The ids that the input gave to nodes, by default to all."""
         of = self.node_type(node_type)
@@ -199,10 +199,13 @@ class Dataset:
 
         return to_pyg(self)
 
-    def _listed(self, nodes: Iterable[int] | None, node_type: str) -> NDArray[np.int64]:
+    def _listed(self, nodes: ArrayLike | None, node_type: str) -> NDArray[np.int64]:
         if nodes is None:
             return np.arange(self.num_nodes(node_type))
-        return np.asarray(nodes, dtype=np.int64)
+        found = np.asarray(nodes)
+        if found.size and found.dtype.kind not in "iu":
+            raise UsageError(f"nodes are of type {found.dtype}", "expected integers")
+        return np.ascontiguousarray(found, dtype=np.int64).reshape(-1)
 
 
 def split_name(name: str) -> str:

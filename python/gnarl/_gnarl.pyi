@@ -22,14 +22,26 @@ _Labels: TypeAlias = _Int64Vector | _Float32Vector | _Float32Matrix
 # A column that is written: a value for each node or edge, or a row of values.
 _Column: TypeAlias = NDArray[np.float32 | np.float16 | np.uint8 | np.int32 | np.int64]
 
-# Ids, features, labels, times; number of seeds and of the nodes of each hop.
-_BatchNodes: TypeAlias = tuple[_Int64Vector, _Float32Matrix | None, _Labels | None, _Int64Vector | None, list[int]]
+# Ids, features, labels, times, trees; number of seeds and of the nodes of each hop.
+_BatchNodes: TypeAlias = tuple[
+    _Int64Vector,
+    _Float32Matrix | None,
+    _Labels | None,
+    _Int64Vector | None,
+    _Int64Vector | None,
+    list[int],
+]
 # Endpoints (two rows), ids, features, weights, times; number of edges of each hop.
 _BatchEdges: TypeAlias = tuple[
     _Int64Matrix, _Int64Vector, _Float32Matrix | None, _Float32Vector | None, _Int64Vector | None, list[int]
 ]
-# Number of the seeds' node type, places of the seeds in the loader's list, nodes by type, edges by type.
-_Batch: TypeAlias = tuple[int, _Int64Vector, list[_BatchNodes], list[_BatchEdges]]
+# Sources, destinations, and those of negatives, as positions among the nodes of their types.
+_BatchLinks: TypeAlias = tuple[_Int64Vector, _Int64Vector, _Int64Vector, _Int64Vector]
+# Number of the seeds' node type, places of the seeds in the loader's list, nodes by type, edges by type, times of the
+# seeds, and the edges that the batch is around.
+_Batch: TypeAlias = tuple[
+    int, _Int64Vector, list[_BatchNodes], list[_BatchEdges], _Int64Vector | None, _BatchLinks | None
+]
 
 class _NodeFacts(TypedDict):
     count: int
@@ -94,17 +106,20 @@ class Graph:
 
 @final
 class Loader:
-    """Makes batches around nodes of one type."""
+    """Makes batches around nodes of one type, or around edges."""
 
-    def __new__(
-        cls,
+    @staticmethod
+    def of_nodes(
         graph: Graph,
         node_type: str,
         nodes: NDArray[np.int64],
+        times: NDArray[np.int64] | None = None,
+        *,
         fanouts: Sequence[int],
         fanouts_of: Sequence[tuple[str, Sequence[int]]],
         rule: str,
-        *,
+        disjoint: bool,
+        time: str | None,
         batch_size: int,
         shuffle: bool,
         drop_last: bool,
@@ -115,7 +130,36 @@ class Loader:
         prefetch: int,
         features: bool,
         labels: bool,
-    ) -> Loader: ...
+    ) -> Loader:
+        """A loader around nodes of ``graph``, as of ``times`` in temporal sampling."""
+
+    @staticmethod
+    def of_edges(
+        graph: Graph,
+        edge_type: str,
+        sources: NDArray[np.int64],
+        destinations: NDArray[np.int64],
+        pairs: float | None = None,
+        others: int | None = None,
+        *,
+        fanouts: Sequence[int],
+        fanouts_of: Sequence[tuple[str, Sequence[int]]],
+        rule: str,
+        disjoint: bool,
+        time: str | None,
+        batch_size: int,
+        shuffle: bool,
+        drop_last: bool,
+        seed: int,
+        rank: int,
+        world_size: int,
+        threads: int,
+        prefetch: int,
+        features: bool,
+        labels: bool,
+    ) -> Loader:
+        """A loader around edges of ``graph``: with so many pairs as negatives for each, or so many destinations."""
+
     def __len__(self) -> int: ...
     def epoch(self, epoch: int) -> Batches:
         """The batches of an epoch."""

@@ -71,6 +71,8 @@ def from_arrays(
         "times": times,
     }
     for name, given in of_nodes.items():
+        if given is not None and not isinstance(given, Mapping):
+            raise UsageError(f"{name} of a heterogeneous graph", "expected a mapping by node type")
         for of, value in (given or {}).items():
             nodes.setdefault(of, {})[name] = value
     types = {_triple(of): {"edges": value} for of, value in edges.items()}

@@ -24,16 +24,21 @@ def loader(dataset, nodes=None, threads=2, **options):
         "prefetch": 2,
         "features": True,
         "labels": True,
+        "fanouts": [4, 3],
+        "fanouts_of": [],
+        "rule": "uniform",
+        "disjoint": False,
+        "time": None,
         **options,
     }
     nodes = np.arange(dataset.num_nodes()) if nodes is None else np.asarray(nodes)
-    return _gnarl.Loader(dataset._graph, "_N", nodes, [4, 3], [], "uniform", threads=threads, **given)
+    return _gnarl.Loader.of_nodes(dataset._graph, "_N", nodes, threads=threads, **given)
 
 
 def digest(batches):
     """A hash of all arrays of all batches."""
     whole = hashlib.sha256()
-    for _, places, nodes, edges in batches:
+    for _, places, nodes, edges, _, _ in batches:
         for array in [places, *(part for of in (*nodes, *edges) for part in of)]:
             if isinstance(array, np.ndarray):
                 whole.update(array.tobytes())
@@ -48,8 +53,8 @@ def digest_of(path, epoch=3):
 
 def test_batches_have_the_columns_of_their_nodes_and_edges(dataset, arrays):
     seen = []
-    for seed_type, places, [nodes], [edges] in loader(dataset, threads=3).epoch(0):
-        ids, features, labels, times, of_hop = nodes
+    for seed_type, places, [nodes], [edges], _, _ in loader(dataset, threads=3).epoch(0):
+        ids, features, labels, times, _, of_hop = nodes
         ends, rows, edge_features, weights, _, edges_of_hop = edges
         assert (seed_type, times) == (0, None)
         np.testing.assert_array_equal(ids[: len(places)], places)
@@ -77,7 +82,7 @@ def test_the_same_batches_for_any_number_of_threads(dataset):
 def test_ranks_share_an_epoch(dataset):
     ranks = [list(loader(dataset, batch_size=8, rank=rank, world_size=2).epoch(1)) for rank in range(2)]
     assert len(ranks[0]) == len(ranks[1]) == 19
-    alone = [list(places) for _, places, _, _ in loader(dataset, batch_size=16).epoch(1)]
+    alone = [list(places) for _, places, *_ in loader(dataset, batch_size=16).epoch(1)]
     for step, (first, second) in enumerate(zip(*ranks, strict=True)):
         assert [*first[1], *second[1]] == alone[step]
 
@@ -123,7 +128,7 @@ def test_an_epoch_does_not_go_on_in_a_fork(dataset):
 def test_an_epoch_may_be_left_and_arrays_stay(dataset, arrays):
     made = loader(dataset)
     kept = []
-    for number, (_, _, [nodes], _) in enumerate(made.epoch(0)):
+    for number, (_, _, [nodes], *_) in enumerate(made.epoch(0)):
         kept.append((nodes[0], nodes[1]))
         if number == 3:
             break
@@ -156,8 +161,18 @@ def test_no_node_at_all(dataset):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"batch_size": 0}, "batch_size 0"), ({"rank": 1}, "rank 1 of 1"), ({"prefetch": 0}, "prefetch 0")],
+    [
+        ({"time": "sometimes"}, "sometimes"),
+        ({"time": "uniform"}, "have no times"),
+        ({"batch_size": 0}, "batch_size 0"), ({"rank": 1}, "rank 1 of 1"),
+        ({"prefetch": 0}, "prefetch 0"),
+    ],
 )
 def test_wrong_options_are_named(dataset, options, message):
     with pytest.raises(ValueError, match=message):
         loader(dataset, **options)
+
+
+def test_missing_options_are_named(dataset):
+    with pytest.raises(TypeError, match="'fanouts' is missing"):
+        _gnarl.Loader.of_nodes(dataset._graph, "_N", np.zeros(1, dtype=np.int64))

@@ -2,7 +2,7 @@
 //! the disk, which serves many such reads in the time of a few.
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::Mutex;
 
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -11,6 +11,8 @@ use rayon::prelude::*;
 const READS: usize = 32;
 /// Bytes of a page; larger pages are read once all the same.
 const PAGE: usize = 4096;
+/// Looks for the pool before all is read by one thread.
+const TRIES: usize = 10_000;
 /// Ranges that one thread reads one after the other.
 pub const GRAIN: usize = 8;
 
@@ -42,12 +44,23 @@ pub fn install<R: Send>(f: impl FnOnce() -> R + Send) -> R {
 
 /// The threads that wait for the disk; none if the system starts no more.
 fn readers() -> Option<&'static ThreadPool> {
-    static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
-    let pool = || {
-        let builder = rayon::ThreadPoolBuilder::new().num_threads(READS);
-        builder.thread_name(|i| format!("read-{i}")).build().ok()
-    };
-    POOL.get_or_init(pool).as_ref()
+    /// Those of a process. One that is forked off has none of the threads it was forked from, whose pool stays behind.
+    static POOL: Mutex<Option<(u32, Option<&'static ThreadPool>)>> = Mutex::new(None);
+    let process = std::process::id();
+    // Held for a moment only, but by somebody who is missing if that was the moment of a fork: not waited for without end.
+    let tries =
+        std::iter::repeat_with(|| POOL.try_lock().inspect_err(|_| std::thread::yield_now()));
+    let mut known = tries.take(TRIES).find_map(Result::ok)?;
+    match *known {
+        Some((of, pool)) if of == process => pool,
+        _ => {
+            let builder = rayon::ThreadPoolBuilder::new().num_threads(READS);
+            let pool = builder.thread_name(|i| format!("read-{i}")).build().ok();
+            let pool = pool.map(|pool| &*Box::leak(Box::new(pool)));
+            *known = Some((process, pool));
+            pool
+        }
+    }
 }
 
 #[cfg(test)]

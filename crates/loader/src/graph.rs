@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_common::memory::SparePages;
+use gnarl_common::memory::{SparePages, available};
 use gnarl_common::{Buf, Context, Error, Result};
 use gnarl_graph::blocks::Schema;
 use gnarl_graph::times::edge_times;
@@ -23,6 +23,8 @@ pub struct LoaderGraph {
     edge_columns: Vec<EdgeColumns>,
     /// Memory of features that are not in use any more.
     spare: Arc<SparePages>,
+    /// True if files exceed the memory that is free, so that many rows are read at a time.
+    ahead: bool,
 }
 
 /// The columns of an edge type, by rows.
@@ -113,6 +115,18 @@ impl LoaderGraph {
         };
         let edge_columns =
             lists.schema().edge_types().iter().map(columns).collect::<Result<_>>()?;
+        let rows = features.iter().flatten().map(MappedFeatures::num_bytes).sum::<u64>();
+        let bytes = lists.num_bytes() as u64 + rows;
+        // The rest is for batches and the model.
+        let ahead = available().is_some_and(|memory| bytes > memory.left / 4 * 3);
+        let lists = match ahead {
+            true => {
+                lists.expect_random_reads();
+                features.iter().flatten().for_each(FeatureStore::expect_random_reads);
+                lists.read_ahead()
+            }
+            false => lists,
+        };
         Ok(Self {
             dataset: dataset.clone(),
             lists,
@@ -121,6 +135,7 @@ impl LoaderGraph {
             node_times,
             edge_columns,
             spare: Arc::default(),
+            ahead,
         })
     }
 
@@ -205,7 +220,13 @@ impl LoaderGraph {
         let mut values = self.spare.table(nodes.len() * width)?;
         if features.is_sparse() {
             values.fill(0.0);
-            fill(&features.gather(nodes)?, width, &mut values);
+            let found = match self.ahead {
+                true => features.gather_ahead(nodes)?,
+                false => features.gather(nodes)?,
+            };
+            fill(&found, width, &mut values);
+        } else if self.ahead {
+            features.gather_ahead_into(nodes, &mut values)?;
         } else {
             features.gather_into(nodes, &mut values)?;
         }

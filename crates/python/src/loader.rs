@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use gnarl_graph::Triple;
-use gnarl_loader::{Batch, BatchEdges, BatchNodes, Columns, Epoch, LoaderOptions, NeighborLoader};
+use gnarl_loader::{
+    Batch, BatchEdges, BatchLinks, BatchNodes, Columns, Epoch, LoaderOptions, Negatives,
+    NeighborLoader, SeedEdges,
+};
 use gnarl_sample::HeteroFanouts;
 use gnarl_sample::parts::Rule;
 use numpy::PyReadonlyArray1;
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::arrays::{array, matrix, rows};
 use crate::errors::{Raise, raised};
@@ -18,7 +21,7 @@ use crate::graph::{Graph, label_array};
 /// Time between two looks for Ctrl-C while a batch is waited for.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Makes batches around nodes of one type.
+/// Makes batches around nodes of one type, or around edges.
 #[pyclass(frozen, module = "gnarl._gnarl")]
 pub struct Loader {
     inner: NeighborLoader,
@@ -32,56 +35,104 @@ pub struct Batches {
     process: u32,
 }
 
+/// What all loaders are asked for, by keyword.
+struct Asked {
+    fanouts: HeteroFanouts,
+    rule: Rule,
+    options: LoaderOptions,
+}
+
+impl Asked {
+    /// Options from a dict.
+    fn of(py: Python<'_>, asked: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let item = |name: &str| {
+            asked
+                .get_item(name)?
+                .ok_or_else(|| PyTypeError::new_err(format!("'{name}' is missing")))
+        };
+        let fanouts: Vec<i64> = item("fanouts")?.extract()?;
+        let mut all = HeteroFanouts::new(&fanouts);
+        for (edge_type, fanouts) in item("fanouts_of")?.extract::<Vec<(String, Vec<i64>)>>()? {
+            all = all.with(edge_type.parse::<Triple>().raise(py)?, &fanouts);
+        }
+        let time: Option<String> = item("time")?.extract()?;
+        let options = LoaderOptions {
+            batch_size: item("batch_size")?.extract()?,
+            shuffle: item("shuffle")?.extract()?,
+            drop_last: item("drop_last")?.extract()?,
+            seed: item("seed")?.extract()?,
+            rank: item("rank")?.extract()?,
+            world_size: item("world_size")?.extract()?,
+            threads: item("threads")?.extract()?,
+            prefetch: item("prefetch")?.extract()?,
+            columns: Columns {
+                features: item("features")?.extract()?,
+                labels: item("labels")?.extract()?,
+            },
+            disjoint: item("disjoint")?.extract()?,
+            time: time.map(|rule| rule.parse()).transpose().raise(py)?,
+        };
+        let rule = item("rule")?.extract::<String>()?.parse().raise(py)?;
+        Ok(Self { fanouts: all, rule, options })
+    }
+}
+
 #[pymethods]
 impl Loader {
-    /// A loader of `graph`: `fanouts` of all edge types, or of some by name.
-    #[new]
-    #[pyo3(signature = (
-        graph, node_type, nodes, fanouts, fanouts_of, rule, *, batch_size, shuffle, drop_last, seed, rank, world_size,
-        threads, prefetch, features, labels
-    ))]
-    fn new(
+    /// A loader around nodes of `graph`, as of `times` in temporal sampling.
+    #[staticmethod]
+    #[pyo3(signature = (graph, node_type, nodes, times=None, **asked))]
+    fn of_nodes(
         py: Python<'_>,
         graph: &Graph,
         node_type: &str,
         nodes: PyReadonlyArray1<'_, i64>,
-        fanouts: Vec<i64>,
-        fanouts_of: Vec<(String, Vec<i64>)>,
-        rule: &str,
-        batch_size: usize,
-        shuffle: bool,
-        drop_last: bool,
-        seed: u64,
-        rank: usize,
-        world_size: usize,
-        threads: usize,
-        prefetch: usize,
-        features: bool,
-        labels: bool,
+        times: Option<PyReadonlyArray1<'_, i64>>,
+        asked: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let made = || {
+        let asked = Asked::of(py, asked.unwrap_or(&PyDict::new(py)))?;
+        let nodes = nodes.as_slice()?;
+        let times = times.map(|times| times.as_slice().map(<[i64]>::to_vec)).transpose()?;
+        let made = py.detach(|| {
             let graph = graph.inner.clone();
-            let seeds = graph
-                .seeds(graph.schema().node_type(node_type)?, nodes.as_slice().unwrap_or(&[]))?;
-            let mut all = HeteroFanouts::new(&fanouts);
-            for (edge_type, fanouts) in &fanouts_of {
-                all = all.with(edge_type.parse::<Triple>()?, fanouts);
+            let mut seeds = graph.seeds(graph.schema().node_type(node_type)?, nodes)?;
+            if let Some(times) = times {
+                seeds = seeds.at(times)?;
             }
-            let columns = Columns { features, labels };
-            let options = LoaderOptions {
-                batch_size,
-                shuffle,
-                drop_last,
-                seed,
-                rank,
-                world_size,
-                threads,
-                prefetch,
-                columns,
-            };
-            NeighborLoader::new(graph, seeds, (&all, rule.parse::<Rule>()?), options)
+            NeighborLoader::new(graph, seeds, (&asked.fanouts, asked.rule), asked.options)
+        });
+        Ok(Self { inner: made.raise(py)? })
+    }
+
+    /// A loader around edges of `graph`: with so many pairs as negatives for each, or so many destinations.
+    #[staticmethod]
+    #[pyo3(signature = (graph, edge_type, sources, destinations, pairs=None, others=None, **asked))]
+    fn of_edges(
+        py: Python<'_>,
+        graph: &Graph,
+        edge_type: &str,
+        sources: PyReadonlyArray1<'_, i64>,
+        destinations: PyReadonlyArray1<'_, i64>,
+        pairs: Option<f64>,
+        others: Option<usize>,
+        asked: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let asked = Asked::of(py, asked.unwrap_or(&PyDict::new(py)))?;
+        let sources = sources.as_slice()?;
+        let destinations = destinations.as_slice()?;
+        let negatives = match (pairs, others) {
+            (Some(share), _) => Negatives::Pairs(share),
+            (None, Some(count)) => Negatives::Destinations(count),
+            (None, None) => Negatives::None,
         };
-        Ok(Self { inner: made().raise(py)? })
+        let made = py.detach(|| {
+            let graph = graph.inner.clone();
+            let (src, dst) = graph.schema().ends(graph.schema().edge_type(&edge_type.parse()?)?);
+            let sources = graph.seeds(src, sources)?;
+            let edges = SeedEdges::new(sources, graph.seeds(dst, destinations)?, negatives)?;
+            NeighborLoader::of_edges(graph, edges, (&asked.fanouts, asked.rule), asked.options)
+        });
+        Ok(Self { inner: made.raise(py)? })
     }
 
     fn __len__(&self) -> usize {
@@ -149,22 +200,33 @@ impl Drop for Batches {
     }
 }
 
-/// A batch: number of the seeds' type, places of the seeds, nodes and edges by type.
+/// A batch: number of the seeds' type, places of the seeds, nodes and edges by type, times of the seeds, and the edges that
+/// it is around.
 fn tuple(py: Python<'_>, batch: Batch) -> PyResult<Bound<'_, PyTuple>> {
     let nodes = batch.nodes.into_iter().map(|nodes| node_tuple(py, nodes));
     let nodes = nodes.collect::<PyResult<Vec<_>>>()?;
     let edges = batch.edges.into_iter().map(|edges| edge_tuple(py, edges));
     let edges = edges.collect::<PyResult<Vec<_>>>()?;
-    (batch.seed_type, array(py, batch.input_ids), nodes, edges).into_pyobject(py)
+    let times = batch.seed_times.map(|times| array(py, times));
+    let links = batch.links.map(|links| link_tuple(py, links)).transpose()?;
+    (batch.seed_type, array(py, batch.input_ids), nodes, edges, times, links).into_pyobject(py)
 }
 
-/// Ids, features, labels, times and numbers of hops.
+/// Sources, destinations, and those of negatives.
+fn link_tuple(py: Python<'_>, links: BatchLinks) -> PyResult<Bound<'_, PyTuple>> {
+    let BatchLinks { sources, destinations, negative_sources, negative_destinations } = links;
+    let all = [sources, destinations, negative_sources, negative_destinations];
+    PyTuple::new(py, all.map(|list| array(py, list)))
+}
+
+/// Ids, features, labels, times, trees and numbers of hops.
 fn node_tuple(py: Python<'_>, nodes: BatchNodes) -> PyResult<Bound<'_, PyTuple>> {
-    let BatchNodes { ids, features, labels, times, of_hop } = nodes;
+    let BatchNodes { ids, features, labels, times, trees, of_hop } = nodes;
     let count = ids.len();
     let features = features.map(|features| rows(py, features, count)).transpose()?;
     let times = times.map(|times| array(py, times));
-    (array(py, ids), features, label_array(py, labels)?, times, of_hop).into_pyobject(py)
+    let trees = trees.map(|trees| array(py, trees));
+    (array(py, ids), features, label_array(py, labels)?, times, trees, of_hop).into_pyobject(py)
 }
 
 /// Endpoints, ids, features, weights, times and numbers of hops.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gnarl.pyg._convert import to_pyg
+from gnarl.pyg._link_neighbor_loader import LinkNeighborLoader
 from gnarl.pyg._neighbor_loader import NeighborLoader
 
-__all__ = ["NeighborLoader", "to_pyg"]
+__all__ = ["LinkNeighborLoader", "NeighborLoader", "to_pyg"]

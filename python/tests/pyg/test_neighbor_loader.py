@@ -58,7 +58,7 @@ def test_input_nodes_in_every_form(dataset, nodes, expected, ids):
 def test_all_neighbors_are_the_subgraph_around_the_seeds(dataset, arrays):
     edges = torch.from_numpy(arrays["edges"])
     for batch in NeighborLoader(dataset, [-1, -1], [11, 4], batch_size=2):
-        nodes, found, _, mask = k_hop_subgraph([11, 4], 2, edges, num_nodes=300)
+        nodes, _, _, _ = k_hop_subgraph([11, 4], 2, edges, num_nodes=300)
         assert set(batch.n_id.tolist()) == set(nodes.tolist())
         # Edges of the subgraph whose ends are as far from the seeds as hops go.
         inner, _, _, _ = k_hop_subgraph([11, 4], 1, edges, num_nodes=300)
@@ -243,9 +243,11 @@ def test_arguments_that_do_nothing_here_are_told(dataset):
         NeighborLoader(dataset, [2], num_workers=2, persistent_workers=True)
     for options, message in [
         ({"replace": True}, "replace is not supported"),
-        ({"disjoint": True}, "disjoint is not supported"),
         ({"subgraph_type": "induced"}, "subgraph_type='induced'"),
-        ({"time_attr": "time"}, "time_attr is not supported"),
+        ({"time_attr": "time"}, "have no times"),
+        ({"time_attr": "born"}, "unknown time_attr 'born'"),
+        ({"input_time": [1]}, "without time_attr"),
+        ({"temporal_strategy": "first"}, "unknown temporal_strategy 'first'"),
         ({"weight_attr": "cost"}, "unknown weight_attr 'cost'"),
         ({"sampler": "fancy"}, "fancy"),
         ({"num_neighbors": []}, "at least one fan-out"),
@@ -259,3 +261,58 @@ def test_arguments_that_do_nothing_here_are_told(dataset):
             NeighborLoader(dataset, **{"num_neighbors": [2], **options})
     with pytest.raises(TypeError, match="unexpected argument 'batchsize'"):
         NeighborLoader(dataset, [2], batchsize=3)
+
+
+def test_disjoint_seeds_have_graphs_of_their_own(dataset):
+    loader = NeighborLoader(dataset, [3, 2], [5, 9, 5], disjoint=True, batch_size=3)
+    [batch] = loader
+    assert batch.batch.dtype == torch.int64 and batch.batch[:3].tolist() == [0, 1, 2]
+    assert torch.equal(batch.batch[batch.edge_index[0]], batch.batch[batch.edge_index[1]])
+    # Each is that of a batch of its own.
+    loader.set_epoch(0)
+    own = loader([1])
+    of = batch.batch[batch.edge_index[1]] == 1
+    assert batch.e_id[of].tolist() == own.e_id.tolist()
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory):
+    draw = np.random.default_rng(9)
+    return gnarl.from_arrays(
+        tmp_path_factory.mktemp("data") / "timed",
+        draw.integers(0, 100, (2, 3000)),
+        num_nodes=100,
+        times=draw.integers(0, 50, 100),
+        edge_times=draw.integers(0, 100, 3000),
+    )
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "last"])
+def test_neighbors_are_no_later_than_their_seed(timed, strategy):
+    as_of = torch.arange(100)
+    loader = NeighborLoader(
+        timed, [4, 3], input_time=as_of, time_attr="time", temporal_strategy=strategy, batch_size=25
+    )
+    edges = 0
+    for batch in loader:
+        assert torch.equal(batch.seed_time, as_of[batch.input_id])
+        of = batch.seed_time[batch.batch]
+        assert (batch.edge_time <= of[batch.edge_index[1]]).all()
+        assert (batch.time[batch.edge_index[0]] <= of[batch.edge_index[0]]).all()
+        edges += batch.num_edges
+    assert edges > 500
+    # By default as of the nodes' own times.
+    batch = next(iter(NeighborLoader(timed, [4], time_attr="time", batch_size=100)))
+    assert torch.equal(batch.seed_time, batch.time[:100])
+
+
+def test_the_last_neighbors_are_the_latest(timed):
+    loader = NeighborLoader(
+        timed, [3], [7], input_time=[60], time_attr="time", temporal_strategy="last", batch_size=1
+    )
+    [batch] = loader
+    [whole] = NeighborLoader(timed, [-1], [7], batch_size=1)
+    there = torch.maximum(whole.edge_time, whole.time[whole.edge_index[0]])
+    latest = there[there <= 60].sort().values[-3:]
+    found = torch.maximum(batch.edge_time, batch.time[batch.edge_index[0]])
+    assert torch.equal(found.sort().values, latest)

@@ -1,0 +1,55 @@
+"""Batches of the extension module as ``Data`` and ``HeteroData``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch_geometric.data import Data, HeteroData
+
+from gnarl._dataset import Dataset
+
+
+def to_data(dataset: Dataset, batch: Any) -> Data | HeteroData:
+    """The nodes and edges of a batch. Tensors share the memory of its arrays."""
+    _, _, nodes, edges, _, _ = batch
+    if not dataset.is_heterogeneous:
+        data = Data()
+        _fill_nodes(data, nodes[0])
+        _fill_edges(data, edges[0])
+        return data
+    data = HeteroData()
+    for of, columns in zip(dataset.node_types, nodes, strict=True):
+        _fill_nodes(data[of], columns)
+    for triple, columns in zip(dataset.edge_types, edges, strict=True):
+        _fill_edges(data[triple], columns)
+    return data
+
+
+def _fill_nodes(store: Any, columns: Any) -> None:
+    ids, features, labels, times, trees, of_hop = columns
+    if features is not None:
+        store.x = torch.from_numpy(features)
+    if labels is not None:
+        store.y = torch.from_numpy(labels)
+    if times is not None:
+        store.time = torch.from_numpy(times)
+    if trees is not None:
+        store.batch = torch.from_numpy(trees)
+    store.n_id = torch.from_numpy(ids)
+    store.num_nodes = len(ids)
+    store.num_sampled_nodes = of_hop
+
+
+def _fill_edges(store: Any, columns: Any) -> None:
+    ends, ids, features, weights, times, of_hop = columns
+    store.edge_index = torch.from_numpy(ends)
+    store.e_id = torch.from_numpy(ids)
+    if features is not None:
+        store.edge_attr = torch.from_numpy(features)
+    if weights is not None:
+        store.edge_weight = torch.from_numpy(weights)
+    if times is not None:
+        # In a homogeneous batch the name is taken where nodes have times.
+        store["edge_time" if "time" in store else "time"] = torch.from_numpy(times)
+    store.num_sampled_edges = of_hop

@@ -1,0 +1,201 @@
+"""``LinkNeighborLoader`` of PyTorch Geometric over a dataset on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from gnarl import _gnarl
+from gnarl._dataset import Dataset, EdgeType, edge_name
+from gnarl._errors import UsageError
+from gnarl.pyg import _arguments as arguments
+from gnarl.pyg._loader import Loader
+
+
+class LinkNeighborLoader(Loader):
+    """Mini-batches around edges, as ``torch_geometric.loader.LinkNeighborLoader`` gives them.
+
+    A batch has the nodes and edges that :class:`~gnarl.pyg.NeighborLoader` gives around the endpoints, and
+
+    - without negatives, or with binary ones, ``edge_label_index`` (positions of endpoints, sources above destinations) and
+      ``edge_label``: 1 and 0 for edges and negatives, or the given labels, plus one where 0 stands for negatives;
+    - with triplets ``src_index``, ``dst_pos_index`` and ``dst_neg_index``.
+
+    Negatives are drawn uniformly, whether the graph has such an edge or not; those of an edge depend on the seed, the epoch
+    and the edge alone. Sampled neighborhoods may contain the edges of the batch: leave these out of the dataset, as with
+    ``RandomLinkSplit``, where a model is to predict them.
+
+    Args:
+        data: A dataset, or its folder.
+        num_neighbors: In-neighbors of a node in each hop, -1 for all: a list, or one for each edge type.
+        edge_label_index: Edges to make batches around: ``2 × edges`` integers, or None for all; in a heterogeneous graph an
+            edge type, or a pair of it and any of these.
+        edge_label: A label for each edge.
+        neg_sampling: ``"binary"`` or ``"triplet"``, a dict with ``mode`` and ``amount``, or PyTorch Geometric's
+            ``NegativeSampling``.
+        neg_sampling_ratio: Binary negatives, so many for each edge.
+
+    All others are those of :class:`~gnarl.pyg.NeighborLoader`; neighbors by time, and disjoint ones, are not supported yet.
+    """
+
+    def __init__(
+        self,
+        data: Dataset | str | os.PathLike[str],
+        num_neighbors: Sequence[int] | Mapping[EdgeType, Sequence[int]],
+        edge_label_index: Any = None,
+        edge_label: Any = None,
+        edge_label_time: Any = None,
+        replace: bool = False,
+        subgraph_type: Any = "directional",
+        disjoint: bool = False,
+        temporal_strategy: str = "uniform",
+        neg_sampling: Any = None,
+        neg_sampling_ratio: float | None = None,
+        time_attr: str | None = None,
+        weight_attr: str | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        transform_sampler_output: Callable[[Any], Any] | None = None,
+        is_sorted: bool = False,
+        filter_per_worker: bool | None = None,
+        neighbor_sampler: Any = None,
+        directed: bool = True,
+        *,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        drop_last: bool = False,
+        pin_memory: bool = False,
+        seed: int | None = None,
+        rank: int = 0,
+        world_size: int = 1,
+        threads: int | None = None,
+        prefetch: int = 2,
+        sampler: str = "uniform",
+        generator: torch.Generator | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data, transform, pin_memory, batch_size)
+        arguments.refuse(
+            replace=replace,
+            disjoint=disjoint,
+            edge_label_time=edge_label_time,
+            time_attr=time_attr,
+            transform_sampler_output=transform_sampler_output,
+            neighbor_sampler=neighbor_sampler,
+        )
+        arguments.check_subgraph(subgraph_type, directed)
+        arguments.warn_of(kwargs)
+        arguments.rule_in_time(None, temporal_strategy)
+        self.input_type, edges = _input_edges(self.data, edge_label_index)
+        self.mode, amount = _negatives(neg_sampling, neg_sampling_ratio)
+        self._labels = _labels(edge_label, edges.shape[1], self.mode)
+        default, by_type = arguments.fan_outs(self.data, num_neighbors)
+        self._examples = edges.shape[1]
+        self._loader = _gnarl.Loader.of_edges(
+            self.data._graph,
+            edge_name(self.input_type),
+            np.ascontiguousarray(edges[0]),
+            np.ascontiguousarray(edges[1]),
+            float(amount) if self.mode == "binary" else None,
+            int(amount) if self.mode == "triplet" else None,
+            fanouts=default,
+            fanouts_of=by_type,
+            rule=arguments.rule_of(sampler, weight_attr),
+            disjoint=False,
+            time=None,
+            batch_size=batch_size,
+            shuffle=shuffle,
+            drop_last=drop_last,
+            seed=arguments.seed_of(seed, generator, world_size),
+            rank=rank,
+            world_size=world_size,
+            threads=arguments.threads_of(threads),
+            prefetch=prefetch,
+            features=True,
+            labels=True,
+        )
+
+    def _add_inputs(self, data: Any, batch: Any) -> None:
+        _, places, _, _, _, links = batch
+        sources, destinations, negative_sources, negative_destinations = links
+        typed = self.data.is_heterogeneous
+        store = data[self.input_type] if typed else data
+        store.input_id = torch.from_numpy(places)
+        if self.mode == "triplet":
+            src = data[self.input_type[0]] if typed else data
+            dst = data[self.input_type[2]] if typed else data
+            src.src_index = torch.from_numpy(sources)
+            dst.dst_pos_index = torch.from_numpy(destinations)
+            dst.dst_neg_index = torch.from_numpy(negative_destinations).view(len(places), -1).squeeze(-1)
+            return
+        ends = [[sources, negative_sources], [destinations, negative_destinations]]
+        store.edge_label_index = torch.from_numpy(np.stack([np.concatenate(both) for both in ends]))
+        store.edge_label = self._label_of(places, len(negative_sources))
+
+    def _label_of(self, places: Any, negatives: int) -> Any:
+        if self.mode is None:
+            return None if self._labels is None else self._labels[places]
+        own = torch.ones(len(places)) if self._labels is None else self._labels[places]
+        return torch.cat([own, own.new_zeros((negatives, *own.shape[1:]))])
+
+
+def _input_edges(dataset: Dataset, given: Any) -> tuple[EdgeType, Any]:
+    """The edge type, and the edges."""
+    of = None
+    if isinstance(given, (tuple, list)) and len(given) == 3 and all(isinstance(name, str) for name in given):
+        given = (given, None)
+    if isinstance(given, (tuple, list)) and len(given) == 2 and not _is_row(given[0]):
+        of, given = given
+    if of is None and dataset.is_heterogeneous:
+        known = ", ".join(map(edge_name, dataset.edge_types))
+        hint = f"edge_label_index is a type or (type, edges); there are: {known}"
+        raise UsageError("edges of a heterogeneous graph need a type", hint)
+    edge_type = dataset.edge_type(of)
+    if given is None:
+        return edge_type, dataset.edges(edge_type)
+    edges = arguments.integers("edges", given)
+    if edges.ndim != 2 or edges.shape[0] != 2:
+        raise UsageError(f"edges of the shape {edges.shape}", "expected 2 × edges, sources above destinations")
+    return edge_type, edges
+
+
+def _is_row(value: Any) -> bool:
+    """Whether a value is a row of ids, and neither an edge type nor nothing."""
+    if value is None or isinstance(value, str):
+        return False
+    return not (isinstance(value, (tuple, list)) and any(isinstance(item, str) for item in value))
+
+
+def _negatives(given: Any, ratio: float | None) -> tuple[str | None, float]:
+    """The form of negatives, and their number for each edge."""
+    if given is not None and ratio:
+        raise UsageError("neg_sampling and neg_sampling_ratio exclude each other")
+    if given is None:
+        return ("binary", ratio) if ratio else (None, 0)
+    if isinstance(given, str):
+        given = {"mode": given}
+    if not isinstance(given, Mapping):
+        given = {name: getattr(given, name, None) for name in ("mode", "amount", "src_weight", "dst_weight")}
+    if given.get("src_weight") is not None or given.get("dst_weight") is not None:
+        raise UsageError("weights of negatives are not supported yet", "they are drawn uniformly")
+    mode, amount = getattr(given["mode"], "value", given["mode"]), given.get("amount", 1)
+    if mode not in ("binary", "triplet"):
+        raise UsageError(f"unknown negative sampling {mode!r}", "there are 'binary' and 'triplet'")
+    if mode == "triplet" and amount != int(amount):
+        raise UsageError(f"{amount} negatives for each triplet", "expected a whole number")
+    return mode, amount
+
+
+def _labels(given: Any, count: int, mode: str | None) -> Any:
+    if given is None:
+        return None
+    if mode == "triplet":
+        raise UsageError("edge_label is of no use with triplets")
+    labels = torch.as_tensor(given)
+    if len(labels) != count:
+        raise UsageError(f"{len(labels)} labels for {count} edges")
+    # Zero stands for negatives.
+    return labels + 1 if mode == "binary" and len(labels) and labels.min() == 0 else labels

@@ -1,0 +1,71 @@
+"""The form of all loaders."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from gnarl import _gnarl
+from gnarl._dataset import Dataset
+from gnarl.pyg._batches import to_data
+
+
+class Loader(ABC):
+    """An iterable of batches. Each pass over it is one epoch, with an order and neighbors of its own."""
+
+    data: Dataset
+    batch_size: int
+
+    def __init__(
+        self,
+        data: Dataset | str | os.PathLike[str],
+        transform: Callable[[Any], Any] | None,
+        pin_memory: bool,
+        batch_size: int,
+    ) -> None:
+        self.data = data if isinstance(data, Dataset) else Dataset(data)
+        self.transform = transform
+        self.batch_size = batch_size
+        self.epoch = 0
+        self._pin = pin_memory and torch.cuda.is_available()
+        self._loader: _gnarl.Loader
+        self._examples = 0
+
+    def __len__(self) -> int:
+        """Number of batches of an epoch."""
+        return len(self._loader)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def set_epoch(self, epoch: int) -> None:
+        """Sets the number of the next epoch, which counts from 0: one that was left is repeated by it."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[Any]:
+        """The batches of the next epoch."""
+        batches = self._loader.epoch(self.epoch)
+        self.epoch += 1
+        return (self._finished(batch) for batch in batches)
+
+    def __call__(self, index: Any) -> Any:
+        """The batch around some of the inputs, by their places among these."""
+        places = [int(place) for place in index]
+        if any(not 0 <= place < self._examples for place in places):
+            raise IndexError(f"places are from 0 and below {self._examples}")
+        return self._finished(self._loader.at(places, self.epoch))
+
+    def _finished(self, batch: Any) -> Any:
+        data = to_data(self.data, batch)
+        self._add_inputs(data, batch)
+        if self._pin:
+            data = data.pin_memory()
+        return data if self.transform is None else self.transform(data)
+
+    @abstractmethod
+    def _add_inputs(self, data: Any, batch: Any) -> None:
+        """Adds what tells the inputs of a batch."""

@@ -1,0 +1,145 @@
+"""What models of PyTorch Geometric expect of a LinkNeighborLoader."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.sampler import NegativeSampling
+
+import gnarl
+from gnarl.pyg import LinkNeighborLoader
+
+
+def test_edges_and_their_labels(dataset, arrays):
+    edges = torch.from_numpy(arrays["edges"])
+    labels = torch.arange(2000) % 5
+    loader = LinkNeighborLoader(dataset, [3, 2], edge_label=labels, batch_size=300, shuffle=True)
+    seen = []
+    for batch in loader:
+        batch.validate(raise_on_error=True)
+        assert torch.equal(batch.n_id[batch.edge_label_index], edges[:, batch.input_id])
+        assert torch.equal(batch.edge_label, labels[batch.input_id])
+        torch.testing.assert_close(batch.n_id[batch.edge_index], edges[:, batch.e_id])
+        seeds = batch.n_id[: batch.num_sampled_nodes[0]]
+        assert torch.equal(seeds, edges[:, batch.input_id].unique())
+        seen += batch.input_id.tolist()
+    assert sorted(seen) == list(range(2000)) and len(loader) == 7
+    batch = next(iter(LinkNeighborLoader(dataset, [3], batch_size=4)))
+    assert "edge_label" not in batch and batch.edge_label_index.shape == (2, 4)
+
+
+@pytest.mark.parametrize(
+    "negatives",
+    [
+        {"neg_sampling_ratio": 1.5},
+        {"neg_sampling": {"mode": "binary", "amount": 1.5}},
+        {"neg_sampling": NegativeSampling("binary", 1.5)},
+    ],
+)
+def test_binary_negatives(dataset, arrays, negatives):
+    loader = LinkNeighborLoader(dataset, [3], batch_size=11, seed=1, **negatives)
+    batch = next(iter(loader))
+    assert batch.edge_label_index.shape == (2, 11 + 17)
+    assert torch.equal(batch.edge_label, torch.tensor([1.0] * 11 + [0.0] * 17))
+    edges = torch.from_numpy(arrays["edges"])
+    assert torch.equal(batch.n_id[batch.edge_label_index[:, :11]], edges[:, batch.input_id])
+    assert batch.edge_label_index.max() < batch.num_sampled_nodes[0]
+    loader.set_epoch(0)
+    assert torch.equal(next(iter(loader)).edge_label_index, batch.edge_label_index)
+    loader.set_epoch(1)
+    assert not torch.equal(next(iter(loader)).n_id, batch.n_id)
+
+
+def test_labels_make_room_for_negatives(dataset):
+    labels = np.arange(2000) % 2
+    batch = next(iter(LinkNeighborLoader(dataset, [3], None, labels, neg_sampling="binary", batch_size=6)))
+    assert batch.edge_label.tolist() == [1, 2, 1, 2, 1, 2] + [0] * 6
+
+
+@pytest.mark.parametrize("amount", [1, 3])
+def test_triplets(dataset, arrays, amount):
+    sampling = {"mode": "triplet", "amount": amount}
+    batch = next(iter(LinkNeighborLoader(dataset, [3], neg_sampling=sampling, batch_size=9)))
+    edges = torch.from_numpy(arrays["edges"])[:, batch.input_id]
+    assert torch.equal(batch.n_id[batch.src_index], edges[0])
+    assert torch.equal(batch.n_id[batch.dst_pos_index], edges[1])
+    assert batch.dst_neg_index.shape == ((9,) if amount == 1 else (9, amount))
+    assert "edge_label_index" not in batch
+
+
+def test_negatives_are_spread_over_all_nodes(dataset):
+    loader = LinkNeighborLoader(dataset, [0], neg_sampling="triplet", batch_size=2000)
+    counts = np.zeros(300)
+    for _ in range(30):
+        batch = next(iter(loader))
+        np.add.at(counts, batch.n_id[batch.dst_neg_index].numpy(), 1)
+    expected = counts.sum() / 300
+    assert ((counts - expected) ** 2 / expected).sum() < 300 + 6 * np.sqrt(600)
+
+
+def test_edges_between_types(typed, typed_arrays):
+    triple = ("author", "writes", "paper")
+    edges = torch.from_numpy(typed_arrays["edges"][triple])
+    loader = LinkNeighborLoader(typed, [3, 2], triple, neg_sampling="binary", batch_size=50, shuffle=True)
+    for batch in loader:
+        batch.validate(raise_on_error=True)
+        store = batch[triple]
+        ends = store.edge_label_index[:, : len(store.input_id)]
+        found = torch.stack([batch["author"].n_id[ends[0]], batch["paper"].n_id[ends[1]]])
+        assert torch.equal(found, edges[:, store.input_id])
+    some = edges[:, [3, 5]]
+    [batch] = LinkNeighborLoader(typed, [3], (triple, some), neg_sampling="triplet", batch_size=2)
+    assert torch.equal(batch["author"].n_id[batch["author"].src_index], some[0])
+    assert torch.equal(batch["paper"].n_id[batch["paper"].dst_pos_index], some[1])
+    # Between nodes of one type these share their seeds.
+    cites = ("paper", "cites", "paper")
+    batch = next(iter(LinkNeighborLoader(typed, [2], cites, batch_size=8)))
+    found = batch["paper"].n_id[batch[cites].edge_label_index]
+    assert torch.equal(found, torch.from_numpy(typed_arrays["edges"][cites])[:, :8])
+
+
+def test_a_link_predictor_learns(dataset):
+    """Scores of edges against random pairs, by PyG's own encoder."""
+    from torch_geometric.nn import GraphSAGE
+
+    torch.manual_seed(0)
+    model = GraphSAGE(6, 32, 2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    loader = LinkNeighborLoader(dataset, [-1, -1], neg_sampling="binary", batch_size=500, shuffle=True)
+    losses = []
+    for _ in range(15):
+        for batch in loader:
+            rows = model(batch.x, batch.edge_index)
+            scores = (rows[batch.edge_label_index[0]] * rows[batch.edge_label_index[1]]).sum(1)
+            loss = torch.nn.functional.binary_cross_entropy_with_logits(scores, batch.edge_label)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    assert np.mean(losses[-4:]) < np.mean(losses[:4]) - 0.05
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"edge_label": [1, 2]}, "2 labels for 2000 edges"),
+        ({"edge_label_index": torch.zeros(3, 4, dtype=torch.long)}, "2 × edges"),
+        ({"edge_label_index": torch.tensor([[0], [300]])}, "300 nodes"),
+        ({"neg_sampling": "ternary"}, "unknown negative sampling 'ternary'"),
+        ({"neg_sampling": {"mode": "triplet", "amount": 1.5}}, "whole number"),
+        ({"neg_sampling": {"mode": "binary", "amount": -1}}, "number of negatives"),
+        ({"neg_sampling": "binary", "neg_sampling_ratio": 2}, "exclude each other"),
+        ({"neg_sampling": NegativeSampling("binary", 1, torch.ones(300))}, "weights of negatives"),
+        ({"edge_label": torch.ones(2000), "neg_sampling": "triplet"}, "of no use"),
+        ({"disjoint": True}, "disjoint is not supported"),
+    ],
+)
+def test_wrong_arguments_are_named(dataset, options, message):
+    with pytest.raises(gnarl.UsageError, match=message):
+        LinkNeighborLoader(dataset, [2], **options)
+
+
+def test_edges_of_a_heterogeneous_graph_need_a_type(typed):
+    with pytest.raises(gnarl.UsageError, match="need a type"):
+        LinkNeighborLoader(typed, [2])
