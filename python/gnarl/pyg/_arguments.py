@@ -85,9 +85,9 @@ def seed_of(seed: int | None, generator: torch.Generator | None, world_size: int
     if seed is not None:
         return seed % 2**64
     if generator is not None:
-        return generator.initial_seed() % 2**64
+        return int(generator.initial_seed()) % 2**64
     # Processes that share an epoch must agree on it.
-    return 0 if world_size > 1 else torch.initial_seed() % 2**64
+    return 0 if world_size > 1 else int(torch.initial_seed()) % 2**64
 
 
 def threads_of(threads: int | None) -> int:
