@@ -1,6 +1,6 @@
 //! Training from the command line: strategies, workers, evaluation, methods.
 
-use crate::common::{Bench, fail, path, succeed};
+use crate::common::{Bench, fail, gnarl, path, succeed};
 use serde_json::Value;
 
 const RUN: &str = "[train]\nepochs = 5\n";
@@ -100,6 +100,22 @@ fn early_stopping_ends_the_run_and_eval_repeats_its_scores() {
     for file in ["config.toml", "metrics.jsonl", "model.safetensors", "checkpoint.safetensors"] {
         assert!(bench.run.join(file).exists(), "{file}");
     }
+}
+
+#[test]
+fn epochs_are_streamed_on_request() {
+    let bench = Bench::new(RUN);
+    let streamed = gnarl().args(bench.args(&["train.epochs=3"])).arg("--stream").output().unwrap();
+    assert!(streamed.status.success());
+    let out = String::from_utf8(streamed.stdout).unwrap();
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 5, "{out}");
+    assert_eq!(lines[0]["run_dir"].as_str(), bench.run.to_str());
+    let metrics = std::fs::read_to_string(bench.run.join("metrics.jsonl")).unwrap();
+    for (line, written) in lines[1..4].iter().zip(metrics.lines()) {
+        assert_eq!(*line, serde_json::from_str::<Value>(written).unwrap());
+    }
+    assert_eq!(lines[4]["epochs"], 3);
 }
 
 #[test]

@@ -65,6 +65,34 @@ fn a_plain_graph_is_read_back_in_both_id_widths() {
 }
 
 #[test]
+fn rows_of_edges_without_columns_are_kept_on_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let make = |name: &str, options| path_graph(&dir.path().join(name), IdWidth::U32, options);
+    let csc = make("without", FinishOptions::default()).csc(&Triple::plain()).unwrap();
+    assert!(csc.edge.is_none());
+    let dataset = make("with", FinishOptions { edge_rows: true, ..FinishOptions::default() });
+    let (mut sources, mut destinations) = (Vec::new(), Vec::new());
+    dataset
+        .edges()
+        .unwrap()
+        .for_each(&mut |s, d| {
+            sources.push(s);
+            destinations.push(d);
+        })
+        .unwrap();
+    let csc = dataset.csc(&Triple::plain()).unwrap();
+    let rows = csc.edge.as_ref().unwrap();
+    for node in 0..csc.num_dst() as u32 {
+        let first = csc.indptr.get(node.into());
+        for (i, &source) in csc.sources(node).iter().enumerate() {
+            let row = rows.get(first + i as u64) as usize;
+            assert_eq!((sources[row], destinations[row]), (source.into(), node.into()));
+        }
+    }
+    gnarl_graph::inspect::verify(&dataset).unwrap();
+}
+
+#[test]
 fn repeated_edges_are_dropped_on_request() {
     let dir = tempfile::tempdir().unwrap();
     let options = FinishOptions { coalesce: true, ..FinishOptions::default() };
