@@ -181,6 +181,11 @@ impl DatasetWriter {
     pub fn add_split(&mut self, ntype: &str, name: &str, mut ids: Vec<u64>) -> Result<()> {
         let node_type = self.manifest.node_type(ntype)?;
         let count = node_type.count;
+        // It is a part of a file's name.
+        if name.is_empty() || name != safe(name) {
+            return Err(Error::usage(format!("invalid split name '{name}' of {ntype} nodes"))
+                .hint("names of splits are of letters, digits, '_' and '-'"));
+        }
         if node_type.columns.iter().any(|c| c.name.strip_prefix("split.") == Some(name)) {
             return Err(Error::usage(format!("duplicate split '{name}' of {ntype} nodes"))
                 .hint("val, validation and dev are other names of valid"));

@@ -1,12 +1,15 @@
 //! The examples that batches are made around: nodes, or edges with negatives.
 
 use gnarl_common::rng::Key;
-use gnarl_common::{Error, Result};
+use gnarl_common::{Error, Kind, Result};
 
 use crate::graph::Seeds;
 
 /// The purpose of the random numbers that draw negatives, apart from those that draw neighbors.
 const NEGATIVES: u64 = 0x6e65_6761;
+
+/// Negatives of a batch.
+const MOST: f64 = (1u64 << 28) as f64;
 
 /// Edges that batches are made around.
 #[derive(Debug, Clone)]
@@ -65,12 +68,16 @@ impl SeedEdges {
         };
         match is_valid {
             true => Ok(Self { sources, destinations, negatives }),
-            false => Err(Error::usage("invalid number of negatives: expected a positive number")),
+            false => Err(Error::usage("invalid number of negatives: expected a positive number")
+                .hint("ask for none by leaving them out")),
         }
     }
 
     /// The endpoints of the edges at `places`, and of their negatives, of types with so many nodes.
-    pub(crate) fn ends(&self, places: &[u32], counts: (usize, usize), key: Key) -> Ends {
+    ///
+    /// # Errors
+    /// [`Kind::Limit`] if there would be more negatives than a batch can have.
+    pub(crate) fn ends(&self, places: &[u32], counts: (usize, usize), key: Key) -> Result<Ends> {
         let pick = |seeds: &Seeds| -> Vec<u32> {
             places.iter().map(|&place| seeds.nodes[place as usize]).collect()
         };
@@ -80,10 +87,16 @@ impl SeedEdges {
             ..Default::default()
         };
         let (count, with_sources) = match self.negatives {
-            Negatives::None => return ends,
-            Negatives::Pairs(share) => ((share * places.len() as f64).ceil() as usize, true),
-            Negatives::Destinations(each) => (each * places.len(), false),
+            Negatives::None => return Ok(ends),
+            Negatives::Pairs(share) => ((share * places.len() as f64).ceil(), true),
+            Negatives::Destinations(each) => (each as f64 * places.len() as f64, false),
         };
+        if count > MOST {
+            let message = format!("a batch would have {count:.3e} negatives");
+            return Err(Error::new(Kind::Limit, message)
+                .hint("take fewer for each edge, or smaller batches"));
+        }
+        let count = count as usize;
         let key = key.with(NEGATIVES);
         // Those of an edge depend on the edge alone, not on its place in a batch.
         for negative in 0..count {
@@ -100,7 +113,7 @@ impl SeedEdges {
             }
             ends.negative_destinations.push(draw(1, counts.1));
         }
-        ends
+        Ok(ends)
     }
 }
 
@@ -145,14 +158,23 @@ mod tests {
         };
         let key = Key::new(3);
         let triples = edges(Negatives::Destinations(3));
-        let all = triples.ends(&[0, 1, 2, 3], (100, 100), key);
-        let some = triples.ends(&[2, 0], (100, 100), key);
+        let all = triples.ends(&[0, 1, 2, 3], (100, 100), key).unwrap();
+        let some = triples.ends(&[2, 0], (100, 100), key).unwrap();
         assert_eq!(some.negative_destinations[..3], all.negative_destinations[6..9]);
         assert_eq!(some.negative_destinations[3..], all.negative_destinations[..3]);
         assert!(some.negative_sources.is_empty());
-        let pairs = edges(Negatives::Pairs(1.5)).ends(&[0, 1, 2], (100, 10), key);
+        let pairs = edges(Negatives::Pairs(1.5)).ends(&[0, 1, 2], (100, 10), key).unwrap();
         assert_eq!((pairs.negative_sources.len(), pairs.negative_destinations.len()), (5, 5));
         assert!(pairs.negative_destinations.iter().all(|&node| node < 10));
+    }
+
+    #[test]
+    fn more_negatives_than_a_batch_can_have_are_refused() {
+        for negatives in [Negatives::Pairs(1e30), Negatives::Destinations(usize::MAX)] {
+            let edges = SeedEdges::new(seeds(&[1]), seeds(&[2]), negatives).unwrap();
+            let error = edges.ends(&[0], (10, 10), Key::new(0)).unwrap_err();
+            assert!(error.to_string().contains("negatives"), "{error}");
+        }
     }
 
     #[test]

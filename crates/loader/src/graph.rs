@@ -21,8 +21,6 @@ pub struct LoaderGraph {
     labels: Vec<Option<Labels>>,
     node_times: Vec<Option<Buf<i64>>>,
     edge_columns: Vec<EdgeColumns>,
-    /// Memory of features that are not in use any more.
-    spare: Arc<SparePages>,
     /// True if files exceed the memory that is free, so that many rows are read at a time.
     ahead: bool,
 }
@@ -73,7 +71,8 @@ impl Seeds {
     pub fn at(self, times: Vec<i64>) -> Result<Self> {
         if times.len() != self.nodes.len() {
             let (nodes, times) = (self.nodes.len(), times.len());
-            return Err(Error::usage(format!("{times} times for {nodes} input nodes")));
+            return Err(Error::usage(format!("{times} times for {nodes} input nodes"))
+                .hint("give one time for each"));
         }
         Ok(Self { times: Some(Arc::new(times)), ..self })
     }
@@ -94,9 +93,15 @@ impl LoaderGraph {
     /// Opens the lists, features and labels of a dataset.
     ///
     /// # Errors
-    /// If a column is damaged, or a node type has more nodes than 32-bit ids.
+    /// If a column is damaged, a node type has more nodes than 32-bit ids, or the dataset is a part of a partitioned one.
     pub fn open(dataset: &Dataset) -> Result<Self> {
         let lists = HeteroSampleGraph::open(dataset)?;
+        if (0..lists.schema().node_types().len()).any(|node_type| lists.is_part(node_type)) {
+            let place = dataset.dir().display();
+            return Err(Error::usage(format!("{place} is a part of a partitioned dataset")).hint(
+                "open the dataset that it was made of: batches from parts are not supported yet",
+            ));
+        }
         let (mut features, mut labels, mut node_times) = (Vec::new(), Vec::new(), Vec::new());
         for node_type in lists.schema().node_types() {
             let stored = dataset.features(node_type)?;
@@ -134,7 +139,6 @@ impl LoaderGraph {
             labels,
             node_times,
             edge_columns,
-            spare: Arc::default(),
             ahead,
         })
     }
@@ -152,14 +156,6 @@ impl LoaderGraph {
     /// Number of nodes of a type.
     pub fn num_nodes(&self, node_type: usize) -> usize {
         self.lists.num_nodes(node_type)
-    }
-
-    /// Dataset ids of local nodes of a type.
-    pub(crate) fn ids_of(&self, node_type: usize, nodes: &[u32]) -> Vec<i64> {
-        match self.lists.is_part(node_type) {
-            false => nodes.iter().map(|&node| node.into()).collect(),
-            true => nodes.iter().map(|&node| self.lists.id(node_type, node) as i64).collect(),
-        }
     }
 
     /// Width of the features of a node type, if it has any.
@@ -210,14 +206,20 @@ impl LoaderGraph {
         Ok(Seeds::new(node_type, nodes))
     }
 
-    /// The features of `nodes`, a row of `f32` each, if their type has any. Sparse ones are filled up with zeros.
+    /// The features of `nodes`, a row of `f32` each, if their type has any, in memory of `spare`. Sparse ones are filled up
+    /// with zeros.
     ///
     /// # Errors
     /// If a node has no row.
-    pub fn features_of(&self, node_type: usize, nodes: &[u32]) -> Result<Option<FeatureRows>> {
+    pub fn features_of(
+        &self,
+        node_type: usize,
+        nodes: &[u32],
+        spare: &Arc<SparePages>,
+    ) -> Result<Option<FeatureRows>> {
         let Some(features) = &self.features[node_type] else { return Ok(None) };
         let width = features.width();
-        let mut values = self.spare.table(nodes.len() * width)?;
+        let mut values = spare.table(nodes.len() * width)?;
         if features.is_sparse() {
             values.fill(0.0);
             let found = match self.ahead {
@@ -279,14 +281,19 @@ impl LoaderGraph {
         self.edge_columns[edge_type].features.as_ref().map(FeatureStore::width)
     }
 
-    /// The features of edges by their rows, a row of `f32` each, if their type has any.
+    /// The features of edges by their rows, a row of `f32` each, if their type has any, in memory of `spare`.
     ///
     /// # Errors
     /// If an edge has no row.
-    pub fn edge_features_of(&self, edge_type: usize, edges: &[u64]) -> Result<Option<FeatureRows>> {
+    pub fn edge_features_of(
+        &self,
+        edge_type: usize,
+        edges: &[u64],
+        spare: &Arc<SparePages>,
+    ) -> Result<Option<FeatureRows>> {
         let Some(features) = &self.edge_columns[edge_type].features else { return Ok(None) };
         let width = features.width();
-        let mut values = self.spare.table(edges.len() * width)?;
+        let mut values = spare.table(edges.len() * width)?;
         if width > 0 {
             let mut each = edges.iter().zip(values.chunks_exact_mut(width));
             each.try_for_each(|(&edge, row)| features.copy_row(edge, row))?;

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use gnarl_common::memory::SparePages;
 use gnarl_common::rng::Key;
 use gnarl_common::threads::pool;
-use gnarl_common::{Error, Result};
+use gnarl_common::{Error, Kind, Result};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{FrontierBatch, FrontierSampler, HeteroFanouts, HeteroScratch, Roots};
 
@@ -28,6 +29,8 @@ struct Inner {
     options: LoaderOptions,
     /// Memory of threads that are not sampling.
     spare: Mutex<Vec<HeteroScratch>>,
+    /// Memory of features that are not in use any more.
+    rows: Arc<SparePages>,
 }
 
 impl NeighborLoader {
@@ -60,7 +63,8 @@ impl NeighborLoader {
         options: LoaderOptions,
     ) -> Result<Self> {
         if options.disjoint || options.time.is_some() {
-            return Err(Error::usage("batches around edges have neither trees nor times yet"));
+            return Err(Error::usage("batches around edges have neither trees nor times yet")
+                .hint("make them around nodes"));
         }
         Self::around(graph, Examples::Edges(edges), (fanouts, rule), options)
     }
@@ -72,12 +76,18 @@ impl NeighborLoader {
         options: LoaderOptions,
     ) -> Result<Self> {
         options.check()?;
+        if examples.count() > u32::MAX as usize {
+            let message = format!("{} examples of an epoch exceed 32 bits", examples.count());
+            return Err(
+                Error::new(Kind::Limit, message).hint("make loaders of some of them at a time")
+            );
+        }
         let sampler = match options.time {
             None => FrontierSampler::new(&graph.lists, fanouts, rule)?,
             Some(_) if rule != Rule::Uniform => {
                 let message =
                     format!("neighbors are drawn by time or by '{}', not both", rule.name());
-                return Err(Error::usage(message));
+                return Err(Error::usage(message).hint("take the sampler 'uniform' with times"));
             }
             Some(time) => {
                 let timed = graph.lists.clone().with_times_of(graph.dataset())?;
@@ -87,12 +97,13 @@ impl NeighborLoader {
             }
         };
         let spare = Mutex::new(Vec::new());
-        Ok(Self(Arc::new(Inner { graph, examples, sampler, options, spare })))
+        let rows = Arc::default();
+        Ok(Self(Arc::new(Inner { graph, examples, sampler, options, spare, rows })))
     }
 
     /// Number of batches of an epoch.
     pub fn len(&self) -> usize {
-        self.schedule(0).len()
+        Schedule::batches(self.0.examples.count(), &self.0.options)
     }
 
     /// Returns whether an epoch has no batch.
@@ -157,6 +168,7 @@ impl NeighborLoader {
 
     fn batch(&self, places: &[u32], key: Key, scratch: &mut HeteroScratch) -> Result<Batch> {
         let input_ids = places.iter().map(|&place| place.into()).collect();
+        let plain = key;
         let key = match (self.0.sampler.rule(), places.first()) {
             // Its numbers are of sources: by one key those with large ones would be missing from a whole epoch.
             (Rule::Labor, Some(&first)) => key.with(first.into()),
@@ -185,7 +197,9 @@ impl NeighborLoader {
                 let batch = self.with_columns(found, seeds.node_type, input_ids)?;
                 Ok(Batch { seed_times: times, ..batch })
             }
-            Examples::Edges(edges) => self.around_edges(edges, places, input_ids, key, scratch),
+            Examples::Edges(edges) => {
+                self.around_edges(edges, places, input_ids, (plain, key), scratch)
+            }
         }
     }
 
@@ -209,12 +223,13 @@ impl NeighborLoader {
         edges: &SeedEdges,
         places: &[u32],
         input_ids: Vec<i64>,
-        key: Key,
+        // That of the epoch, and that which neighbors are drawn by.
+        (plain, key): (Key, Key),
         scratch: &mut HeteroScratch,
     ) -> Result<Batch> {
         let (src, dst) = (edges.sources.node_type, edges.destinations.node_type);
         let graph = &self.0.graph;
-        let ends = edges.ends(places, (graph.num_nodes(src), graph.num_nodes(dst)), key);
+        let ends = edges.ends(places, (graph.num_nodes(src), graph.num_nodes(dst)), plain)?;
         let from: [&[u32]; 2] = [&ends.sources, &ends.negative_sources];
         let to: [&[u32]; 2] = [&ends.destinations, &ends.negative_destinations];
         let sampler = &self.0.sampler;
@@ -246,13 +261,13 @@ impl NeighborLoader {
         seed_type: usize,
         input_ids: Vec<i64>,
     ) -> Result<Batch> {
-        let Inner { graph, options, .. } = &*self.0;
+        let Inner { graph, options, rows, .. } = &*self.0;
         let columns = options.columns;
         let of_hop = |counts: &[usize]| counts.iter().map(|&count| count as i64).collect();
         let mut nodes = Vec::with_capacity(found.nodes.len());
         for (node_type, own) in found.nodes.iter().enumerate() {
             let features = match columns.features {
-                true => graph.features_of(node_type, own)?,
+                true => graph.features_of(node_type, own, rows)?,
                 false => None,
             };
             let labels = match columns.labels {
@@ -260,7 +275,7 @@ impl NeighborLoader {
                 false => None,
             };
             nodes.push(BatchNodes {
-                ids: graph.ids_of(node_type, own),
+                ids: own.iter().map(|&node| node.into()).collect(),
                 features,
                 labels,
                 times: graph.times_of(node_type, own),
@@ -274,7 +289,7 @@ impl NeighborLoader {
         let mut edges = Vec::with_capacity(found.edges.len());
         for (edge_type, own) in found.edges.iter().enumerate() {
             let features = match columns.features {
-                true => graph.edge_features_of(edge_type, &own.rows)?,
+                true => graph.edge_features_of(edge_type, &own.rows, rows)?,
                 false => None,
             };
             edges.push(BatchEdges {

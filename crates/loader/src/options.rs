@@ -3,7 +3,10 @@
 use gnarl_common::{Error, Result};
 use gnarl_sample::TemporalRule;
 
-/// The batches of an epoch, and how they are made.
+/// Processes that may share an epoch.
+const MOST_RANKS: usize = 1 << 20;
+
+/// The batches of an epoch, and the way in which they are made.
 #[derive(Debug, Clone)]
 pub struct LoaderOptions {
     /// Seeds of a batch.
@@ -78,6 +81,10 @@ impl LoaderOptions {
             if value == 0 {
                 return Err(Error::usage(format!("invalid {name} 0: expected a positive number")));
             }
+        }
+        if self.world_size > MOST_RANKS {
+            let message = format!("invalid world_size {}: at most {MOST_RANKS}", self.world_size);
+            return Err(Error::usage(message));
         }
         if self.rank >= self.world_size {
             let Self { rank, world_size, .. } = self;

@@ -36,8 +36,17 @@ impl Schedule {
             let more: Vec<u32> = order.iter().cycle().take(world_size - left).copied().collect();
             order.extend(more);
         }
-        let batches = order.len().div_ceil(step);
+        let batches = Self::batches(count, options);
         Self { order, step, rank, world_size, batches }
+    }
+
+    /// Number of batches of each rank.
+    pub fn batches(count: usize, options: &LoaderOptions) -> usize {
+        let step = options.batch_size.saturating_mul(options.world_size);
+        match options.drop_last {
+            true => count / step,
+            false => count.div_ceil(step),
+        }
     }
 
     /// Number of batches of this rank.

@@ -3,7 +3,7 @@
 use std::io;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
 
 use bytemuck::Pod;
 use memmap2::MmapMut;
@@ -16,6 +16,9 @@ const LARGE: usize = 2 << 20;
 const SMALL: usize = 4 << 10;
 /// Below so many bytes a piece is of the heap: systems bound the number of mappings, and those are of whole pages.
 const LEAST: usize = 64 << 10;
+
+/// Looks for the pieces before one does without them.
+const TRIES: usize = 10_000;
 
 /// The size of a piece for `len` bytes: in steps of an eighth at most, so that pieces of nearly one size take each other's place.
 fn size_of_piece(len: usize) -> usize {
@@ -84,8 +87,17 @@ impl Pieces {
 }
 
 impl SparePages {
-    fn lock(&self) -> MutexGuard<'_, Pieces> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The pieces; none if somebody holds them without end: a thread that is missing in a process that was forked off.
+    fn lock(&self) -> Option<MutexGuard<'_, Pieces>> {
+        let look = || match self.0.try_lock() {
+            Ok(pieces) => Some(pieces),
+            Err(TryLockError::Poisoned(pieces)) => Some(pieces.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                std::thread::yield_now();
+                None
+            }
+        };
+        std::iter::repeat_with(look).take(TRIES).find_map(|found| found)
     }
 
     /// `len` bytes of any values, in large pages where the system has them.
@@ -98,14 +110,18 @@ impl SparePages {
             return Ok(Pages { memory, len, home: Weak::new() });
         }
         let size = size_of_piece(len);
-        let found = self.lock().find(size);
+        let found = self.lock().and_then(|mut pieces| pieces.find(size));
         let map = match found {
             Some(map) => map,
             None => {
-                let leaving = self.lock().leaving(size);
+                let leaving = self.lock().map(|mut pieces| pieces.leaving(size));
                 // The system takes its time for pieces of gigabytes.
                 drop(leaving);
-                let map = MmapMut::map_anon(size).inspect_err(|_| self.lock().used -= size)?;
+                let map = MmapMut::map_anon(size).inspect_err(|_| {
+                    if let Some(mut pieces) = self.lock() {
+                        pieces.used = pieces.used.saturating_sub(size);
+                    }
+                })?;
                 // Rows are read at random afterwards: larger pages are fewer to look up. A failure changes nothing.
                 #[cfg(target_os = "linux")]
                 if size >= LARGE {
@@ -180,9 +196,9 @@ impl Drop for Pages {
     fn drop(&mut self) {
         if let Memory::Mapped(map) = &mut self.memory
             && let Some((home, map)) = self.home.upgrade().zip(map.take())
+            && let Some(mut pieces) = home.lock()
         {
-            let mut pieces = home.lock();
-            pieces.used -= map.len();
+            pieces.used = pieces.used.saturating_sub(map.len());
             pieces.unused += map.len();
             pieces.spare.push(map);
         }
@@ -206,12 +222,12 @@ mod tests {
         let again = spare.take(LEAST + 1).unwrap();
         assert_eq!((again.as_ptr(), again.len(), again[LEAST]), (at, LEAST + 1, 7));
         drop((again, other));
-        assert_eq!(spare.lock().spare.len(), 2);
+        assert_eq!(spare.lock().unwrap().spare.len(), 2);
         // Little ones are not kept.
         let little = spare.take(1000).unwrap();
         assert_eq!(little[..], [0; 1000]);
         drop(little);
-        assert_eq!(spare.lock().spare.len(), 2);
+        assert_eq!(spare.lock().unwrap().spare.len(), 2);
     }
 
     #[test]
@@ -222,10 +238,10 @@ mod tests {
         drop(held);
         // The nearest sizes leave, the large one stays.
         let held = [take(16), take(100)];
-        assert_eq!(spare.lock().spare.len(), 0);
+        assert_eq!(spare.lock().unwrap().spare.len(), 0);
         drop(held);
         let small: Vec<Pages> = (0..12).map(|_| take(10)).collect();
-        let pieces = spare.lock();
+        let pieces = spare.lock().unwrap();
         assert!(pieces.used + pieces.unused <= 120 << 20 && pieces.spare.is_empty());
         drop(pieces);
         drop(spare);
