@@ -204,7 +204,11 @@ def main():
         return
     systems = given.systems.split(",")
     found = {system: [] for system in systems}
-    environment = os.environ | {"OMP_NUM_THREADS": str(THREADS), "MKL_NUM_THREADS": str(THREADS), "DGLBACKEND": "pytorch"}
+    environment = os.environ | {
+        "OMP_NUM_THREADS": str(THREADS),
+        "MKL_NUM_THREADS": str(THREADS),
+        "DGLBACKEND": "pytorch",
+    }
     if "gnarl" in systems:
         gnarl_batches(folder)
     for _ in range(given.turns):

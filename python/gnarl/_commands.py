@@ -3,6 +3,7 @@ end, Ctrl-C stops it in order, and this process may be forked before and afterwa
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -19,17 +20,23 @@ from gnarl._run import Run
 from gnarl._toml import to_toml
 
 Path_ = str | os.PathLike[str]
+#: Exit code of a command that was asked to stop.
+_INTERRUPTED = 130
 #: Called with the record of each epoch; training stops after it if it returns False.
 Callback = Callable[[dict[str, Any]], object]
 
 
-def import_(format: str, out: Path_, *, quiet: bool = False, **options: Any) -> dict[str, Any]:
-    """Makes a dataset in ``out`` from files: ``gnarl import FORMAT --out OUT``.
+def import_(
+    format: str, out: Path_, source: Path_ | None = None, *, quiet: bool = False, **options: Any
+) -> dict[str, Any]:
+    """Makes a dataset in ``out`` from files: ``gnarl import FORMAT [SOURCE] --out OUT``.
 
-    Options are those of the command, with underscores: ``edges="e.csv"``, ``symmetrize=True``, a list where an option may
+    ``source`` is the file or folder of the formats that take one: ``schema``, ``ogb``, ``graphbolt``. Options are those of the command, with underscores: ``edges="e.csv"``, ``symmetrize=True``, a list where an option may
     be given several times, a tuple where it takes several values. Returns what the command found.
     """
-    return _run_command(["import", format, *_words({"out": out, **options})], quiet=quiet)
+    return _run_command(
+        ["import", format, *([] if source is None else [_place(source)]), *_words({"out": out, **options})], quiet=quiet
+    )
 
 
 def generate(kind: str, out: Path_, *, quiet: bool = False, **options: Any) -> dict[str, Any]:
@@ -80,9 +87,9 @@ def train(
         KeyboardInterrupt: After Ctrl-C, once a checkpoint is written.
     """
     words = [f"--set={key}={_toml_value(value)}" for key, value in (settings or {}).items()]
-    words += _words({"resume": resume, "restart": restart, "stream": True})
+    words += _words({"resume": resume, "restart": restart, "stream": True, "attended": True})
     with _run_file(config) as place:
-        result = _run_command(["train", place, *words], quiet=quiet, callback=callback)
+        result = _run_command(["train", place, *words], quiet=quiet, attended=True, callback=callback)
     return Run(result["run_dir"])
 
 
@@ -170,14 +177,38 @@ class _Log(threading.Thread):
                 self.hint = text.split(": ", 1)[1]
                 continue
             if not self._quiet:
-                print(text, file=sys.stderr, flush=True)
+                # Whoever reads no more must not stop the command, which waits while its log is not taken.
+                with contextlib.suppress(Exception):
+                    print(text, file=sys.stderr, flush=True)
+                    continue
+                self._quiet = True
 
 
-def _run_command(words: list[str], *, quiet: bool, callback: Callback | None = None) -> dict[str, Any]:
-    """Runs a command and returns its result, the last line of its output."""
+def _environment() -> dict[str, str]:
+    """The environment of a command: it finds this package, wherever this process has found it."""
+    places = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
+
+
+def _answer(command: subprocess.Popen[str], answer: str) -> None:
+    """Answers a run that waits after an epoch; one that has ended tells why itself."""
+    assert command.stdin is not None
+    try:
+        command.stdin.write(answer + "\n")
+        command.stdin.flush()
+    except (BrokenPipeError, ValueError):
+        pass
+
+
+def _run_command(
+    words: list[str], *, quiet: bool, attended: bool = False, callback: Callback | None = None
+) -> dict[str, Any]:
+    """Runs a command and returns its result, the last line of its output. One that is attended waits after each epoch for
+    an answer, and stops where this process is gone."""
     command = subprocess.Popen(
-        [sys.executable, "-m", "gnarl", *words],
-        stdin=subprocess.DEVNULL,
+        [sys.executable, "-P", "-m", "gnarl", *words],
+        env=_environment(),
+        stdin=subprocess.PIPE if attended else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -202,9 +233,10 @@ def _run_command(words: list[str], *, quiet: bool, callback: Callback | None = N
                     # Of a run the first line has the folder, and the last the result.
                     result = json.loads(line)
                     run_dir = result.get("run_dir", run_dir)
-                    if callback is not None and "epoch" in result and not stopped and callback(result) is False:
-                        stopped = True
-                        command.send_signal(signal.SIGINT)
+                    if attended and "epoch" in result:
+                        # It goes on, or stops, once it has the answer.
+                        stopped = stopped or (callback is not None and callback(result) is False)
+                        _answer(command, "stop" if stopped else "go")
             except KeyboardInterrupt:
                 # The first stops at the end of the epoch, the second at once.
                 interrupted = True
@@ -215,14 +247,15 @@ def _run_command(words: list[str], *, quiet: bool, callback: Callback | None = N
         if command.poll() is None:
             command.terminate()
             command.wait()
-        command.stdout.close()
-        command.stderr.close()
+        for stream in (command.stdin, command.stdout, command.stderr):
+            if stream is not None:
+                stream.close()
     if interrupted:
         raise KeyboardInterrupt(log.error or log.hint or "interrupted")
-    if stopped and run_dir is not None:
-        return {"run_dir": run_dir}
     if code == 0:
         return result
+    if stopped and code == _INTERRUPTED and run_dir is not None:
+        return {"run_dir": run_dir}
     message = log.error or "\n".join(log.last) or f"'gnarl {words[0]}' ended with code {code}"
     if code == 2:
         raise UsageError(message, log.hint)

@@ -157,9 +157,7 @@ class Dataset:
         """True for each test node of a homogeneous graph."""
         return self.mask("test")
 
-    def features(
-        self, nodes: ArrayLike | None = None, node_type: str | None = None
-    ) -> NDArray[np.float32] | None:
+    def features(self, nodes: ArrayLike | None = None, node_type: str | None = None) -> NDArray[np.float32] | None:
         """The features of nodes, by default of all: ``nodes × num_features`` values, or None without any."""
         of = self.node_type(node_type)
         return self._graph.features(of, self._listed(nodes, of))
@@ -178,9 +176,23 @@ class Dataset:
         sources, destinations = self._graph.edges(edge_name(self.edge_type(edge_type)))
         return np.stack([sources, destinations])
 
-    def user_ids(
-        self, nodes: ArrayLike | None = None, node_type: str | None = None
-    ) -> NDArray[np.int64] | list[str]:
+    def times(self, node_type: str | None = None) -> NDArray[np.int64] | None:
+        """The time of each node of a type, or None without any."""
+        return self._graph.node_times(self.node_type(node_type))
+
+    def edge_features(self, edge_type: EdgeType | str | None = None) -> NDArray[np.float32] | None:
+        """The features of all edges of a type, or None without any."""
+        return self._graph.edge_columns(edge_name(self.edge_type(edge_type)))[0]
+
+    def edge_weights(self, edge_type: EdgeType | str | None = None) -> NDArray[np.float32] | None:
+        """The weights of all edges of a type, or None without any."""
+        return self._graph.edge_columns(edge_name(self.edge_type(edge_type)))[1]
+
+    def edge_times(self, edge_type: EdgeType | str | None = None) -> NDArray[np.int64] | None:
+        """The times of all edges of a type, or None without any."""
+        return self._graph.edge_columns(edge_name(self.edge_type(edge_type)))[2]
+
+    def user_ids(self, nodes: ArrayLike | None = None, node_type: str | None = None) -> NDArray[np.int64] | list[str]:
         """The ids that the input gave to nodes, by default to all."""
         of = self.node_type(node_type)
         return self._graph.user_ids(of, self._listed(nodes, of))

@@ -98,6 +98,12 @@ class Graph:
     def edges(self, edge_type: str) -> tuple[_Int64Vector, _Int64Vector]:
         """All edges of a type in the order of their rows: an array of sources and one of destinations."""
 
+    def node_times(self, node_type: str) -> _Int64Vector | None:
+        """The times of all nodes of a type, or None."""
+
+    def edge_columns(self, edge_type: str) -> tuple[_Float32Matrix | None, _Float32Vector | None, _Int64Vector | None]:
+        """Features, weights and times of all edges of a type in the order of their rows, each of them or None."""
+
     def user_ids(self, node_type: str, nodes: NDArray[np.int64]) -> _Int64Vector | list[str]:
         """The ids that the user gave to nodes: an array of integers, or a list of texts."""
 

@@ -21,7 +21,7 @@ class Run:
     """The folder of a run: its weights, its figures and its report."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fspath(path)
+        self.path = os.path.abspath(path)
         if not (Path(self.path) / "config.toml").exists():
             raise DataError(f"{self.path}: no run here", "gnarl.train makes one")
 

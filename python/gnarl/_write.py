@@ -13,7 +13,6 @@ from gnarl._dataset import PLAIN, Dataset, EdgeType, edge_name, split_name
 from gnarl._errors import UsageError
 
 PLAIN_EDGES: EdgeType = (PLAIN, "_E", PLAIN)
-_SPLITS = {"train_mask": "train", "val_mask": "valid", "test_mask": "test"}
 _FEATURES = (np.float32, np.float16, np.uint8)
 
 
@@ -80,6 +79,8 @@ def from_arrays(
         nodes.setdefault(of[0], {})
         nodes.setdefault(of[2], {})
     for name, given in (("features", edge_features), ("weights", edge_weights), ("times", edge_times)):
+        if given is not None and not isinstance(given, Mapping):
+            raise UsageError(f"edge_{name} of a heterogeneous graph", "expected a mapping by edge type")
         for of, value in (given or {}).items():
             if _triple(of) not in types:
                 raise UsageError(f"edge_{name} of {edge_name(of)}, which has no edges")
@@ -109,7 +110,11 @@ def _triple(of: EdgeType | str) -> EdgeType:
 def _array(values: Any) -> Any:
     """An array that shares memory where it can: of tensors, too."""
     detach = getattr(values, "detach", None)
-    return np.asarray(detach().cpu() if callable(detach) else values)
+    if not callable(detach):
+        return np.asarray(values)
+    tensor = detach().cpu()
+    # NumPy has no such type.
+    return np.asarray(tensor.float() if "bfloat16" in str(tensor.dtype) else tensor)
 
 
 def _write(
@@ -119,6 +124,8 @@ def _write(
     memory: int,
     force: bool,
 ) -> Dataset:
+    if memory <= 0:
+        raise UsageError(f"memory of {memory} bytes", "expected a positive number")
     arrays = {of: _ends(of, columns["edges"]) for of, columns in types.items()}
     counts = {of: _count(of, columns, arrays) for of, columns in nodes.items()}
     writer = _gnarl.Writer(os.fspath(path), max(counts.values(), default=0), force)
@@ -138,13 +145,21 @@ def _ends(of: EdgeType, edges: Any) -> tuple[Any, Any]:
     if found.ndim != 2 or found.shape[0] != 2 or found.dtype.kind not in "iu":
         told = f"an array of {found.dtype} with the shape {found.shape}"
         raise UsageError(f"edges of {edge_name(of)}: {told}", "expected 2 × edges integers, sources above destinations")
-    ends = np.ascontiguousarray(found, dtype=np.int64)
+    ends = _as_int64(f"edges of {edge_name(of)}", found)
     return ends[0], ends[1]
+
+
+def _as_int64(what: str, found: Any) -> Any:
+    if found.dtype == np.uint64 and found.size and int(found.max()) >= 1 << 63:
+        raise UsageError(f"{what}: {int(found.max())} exceeds 63 bits")
+    return np.ascontiguousarray(found, dtype=np.int64)
 
 
 def _count(of: str, columns: Mapping[str, Any], arrays: Mapping[EdgeType, tuple[Any, Any]]) -> int:
     given = columns.get("num_nodes")
     if given is not None:
+        if int(given) < 0:
+            raise UsageError(f"num_nodes of {of} is {given}", "expected a number from 0")
         return int(given)
     for name in ("features", "labels", "times"):
         if name in columns:
@@ -159,53 +174,82 @@ def _count(of: str, columns: Mapping[str, Any], arrays: Mapping[EdgeType, tuple[
 
 def _rows(what: str, values: Any, count: int) -> Any:
     found = _array(values)
-    if len(found) != count:
-        raise UsageError(f"{what}: {len(found)} rows for {count}")
+    rows = len(found) if found.ndim else 0
+    if rows != count:
+        raise UsageError(f"{what}: {rows} rows for {count}", "expected one for each, in their order")
     return found
 
 
 def _matrix(what: str, values: Any, count: int) -> Any:
     found = _rows(what, values, count)
-    kept = found.dtype if found.dtype.type in _FEATURES else np.float32
-    return np.ascontiguousarray(found.reshape(count, -1), dtype=kept)
+    if found.dtype.kind not in "fiub":
+        raise UsageError(f"{what} are of type {found.dtype}", "expected real numbers")
+    width = int(np.prod(found.shape[1:]))
+    if width == 0:
+        raise UsageError(f"{what} have no values", "leave them out")
+    kept = found.dtype.type if found.dtype.type in _FEATURES else np.float32
+    return np.ascontiguousarray(found.reshape(count, width), dtype=kept)
 
 
 def _integers(what: str, values: Any, count: int) -> Any:
     found = _rows(what, values, count).reshape(-1)
     if found.dtype.kind not in "iu":
         raise UsageError(f"{what}: {found.dtype}", "expected integers")
-    return np.ascontiguousarray(found, dtype=np.int64)
+    return _as_int64(what, found)
 
 
 def _write_nodes(writer: _gnarl.Writer, of: str, count: int, columns: Mapping[str, Any]) -> None:
-    labels = _rows(f"labels of {of}", columns["labels"], count) if "labels" in columns else None
-    if labels is not None and labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
+    labels = _labels(of, columns["labels"], count) if "labels" in columns else None
     classes = None
-    if labels is not None:
-        if labels.ndim == 2:
-            classes = labels.shape[1]
-        elif labels.dtype.kind in "iub":
-            classes = int(labels.max(initial=-1)) + 1
+    if labels is not None and labels.dtype != np.float32:
+        classes = labels.shape[1] if labels.ndim == 2 else int(labels.max(initial=-1)) + 1
     writer.node_type(of, count, classes)
     if labels is not None:
-        if labels.ndim == 2:
-            writer.node_column(of, "label", np.ascontiguousarray(labels != 0, dtype=np.uint8))
-        elif labels.dtype.kind in "iub":
-            writer.node_column(of, "label", np.ascontiguousarray(labels, dtype=np.int32))
-        else:
-            writer.node_column(of, "value", np.ascontiguousarray(labels, dtype=np.float32))
+        writer.node_column(of, "value" if labels.dtype == np.float32 else "label", labels)
     if "features" in columns:
         writer.node_column(of, "features", _matrix(f"features of {of}", columns["features"], count))
     if "times" in columns:
         writer.node_column(of, "time", _integers(f"times of {of}", columns["times"], count))
-    for name, given in (columns.get("splits") or {}).items():
-        members = _array(given)
-        if members.dtype == bool:
-            members = np.flatnonzero(_rows(f"split {name} of {of}", members, count))
-        if members.size and (members.dtype.kind not in "iu" or members.min() < 0):
-            raise UsageError(f"split {name} of {of}", "expected a mask, or the numbers of nodes")
-        writer.split(of, split_name(name), np.ascontiguousarray(members, dtype=np.uint64).reshape(-1))
+    splits = columns.get("splits") or {}
+    if not isinstance(splits, Mapping):
+        raise UsageError(f"splits of {of}", "expected a mapping from names to nodes or masks")
+    for name, given in splits.items():
+        writer.split(of, split_name(name), _members(f"split {name} of {of}", given, count))
+
+
+def _labels(of: str, given: Any, count: int) -> Any:
+    """Labels as they are stored: int32 classes, float32 numbers, or uint8 where several may hold."""
+    what = f"labels of {of}"
+    found = _rows(what, given, count)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    if found.ndim == 2:
+        if found.dtype.kind not in "fiub" or not np.isin(found, (0, 1)).all():
+            hint = "labels of which several may hold are 0 and 1; of numbers there is one for each node"
+            raise UsageError(f"{what}: an array of {found.shape} with other values than 0 and 1", hint)
+        return np.ascontiguousarray(found, dtype=np.uint8)
+    if found.ndim != 1 or found.dtype.kind not in "fiub":
+        told = f"{what}: an array of {found.dtype} with the shape {found.shape}"
+        raise UsageError(told, "expected one for each node, or a row of 0 and 1")
+    if found.dtype.kind == "f":
+        return np.ascontiguousarray(found, dtype=np.float32)
+    if found.size and (int(found.min()) < -1 or int(found.max()) >= 1 << 31):
+        low, high = int(found.min()), int(found.max())
+        raise UsageError(f"{what}: classes from {low} to {high}", "expected -1 for none, and classes below 2^31")
+    return np.ascontiguousarray(found, dtype=np.int32)
+
+
+def _members(what: str, given: Any, count: int) -> Any:
+    """The nodes of a split, of a mask or of numbers."""
+    found = _array(given)
+    if found.ndim != 1:
+        hint = "of several splits take one: mask[:, 0]"
+        raise UsageError(f"{what}: an array of {found.shape}", f"expected one dimension; {hint}")
+    if found.dtype == bool:
+        found = np.flatnonzero(_rows(what, found, count))
+    if found.size and (found.dtype.kind not in "iu" or int(found.min()) < 0):
+        raise UsageError(what, "expected a mask, or the numbers of nodes")
+    return np.ascontiguousarray(found, dtype=np.uint64)
 
 
 def _write_edges(writer: _gnarl.Writer, name: str, count: int, columns: Mapping[str, Any]) -> None:

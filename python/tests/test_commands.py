@@ -8,7 +8,9 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,7 +55,7 @@ def test_a_callback_stops_training_and_it_goes_on(dataset, tmp_path):
     stopped = config(dataset, tmp_path, epochs=60)
     run = gnarl.train(stopped, lambda epoch: epoch["epoch"] < 3, quiet=True)
     trained = len(run.metrics)
-    assert 3 <= trained < 60
+    assert trained == 3, "it stops after the epoch of which the callback was told"
     seen = []
     again = gnarl.train({**stopped, "train": {"epochs": trained + 2}}, seen.append, resume=True, quiet=True)
     assert [epoch["epoch"] for epoch in seen] == [trained + 1, trained + 2]
@@ -77,6 +79,66 @@ def test_partitions_and_plans(dataset, tmp_path):
     gnarl.partition(dataset, tmp_path / "parts", 2, balance=1.1, quiet=True)
     assert len(gnarl.inspect(tmp_path / "parts")["parts"]) == 2
     assert gnarl.plan(dataset, parts=2, quiet=True)
+
+
+def test_a_log_that_nobody_takes_stops_nothing(dataset, tmp_path, monkeypatch):
+    class Closed:
+        def write(self, text):
+            raise RuntimeError("closed")
+
+        def flush(self):
+            pass
+
+    monkeypatch.setattr(sys, "stderr", Closed())
+    monkeypatch.setenv("RUST_LOG", "trace")
+    assert len(gnarl.train(config(dataset, tmp_path, epochs=300)).metrics) == 300
+
+
+def test_commands_run_the_package_that_calls_them(dataset, tmp_path):
+    """From a folder with a package of that name, where this one is known to the process alone."""
+    (tmp_path / "gnarl").mkdir()
+    (tmp_path / "gnarl" / "__init__.py").touch()
+    place = str(Path(gnarl.__file__).parent.parent)
+    script = f"import sys; sys.path.insert(0, {place!r}); import gnarl; gnarl.inspect({dataset.path!r})"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, env=environment)
+
+
+def test_a_run_whose_parent_is_gone_stops_in_order(dataset, tmp_path):
+    script = textwrap.dedent(f"""
+        import gnarl, os, signal
+        config = {{
+            "dataset": {{"path": {dataset.path!r}}},
+            "model": {{"hidden": 8}},
+            "train": {{"epochs": 100000}},
+            "output": {{"dir": {str(tmp_path / "run")!r}}},
+        }}
+        gnarl.train(config, lambda epoch: epoch["epoch"] < 3 or os.kill(os.getpid(), signal.SIGKILL), quiet=True)
+    """)
+    subprocess.run([sys.executable, "-c", script], check=False)
+    for _ in range(600):
+        if (tmp_path / "run" / "checkpoint.safetensors").exists():
+            break
+        time.sleep(0.1)
+    resumed = gnarl.train(
+        {**config(dataset, tmp_path), "sample": {}, "train": {"epochs": 5}, "model": {"hidden": 8}},
+        resume=True,
+        quiet=True,
+    )
+    assert [epoch["epoch"] for epoch in resumed.metrics] == [1, 2, 3, 4, 5]
+
+
+def test_the_command_line_ends_with_its_code(dataset, tmp_path):
+    file = tmp_path / "run.toml"
+    file.write_text(to_toml(config(dataset, tmp_path, epochs=100000)))
+    command = subprocess.Popen(
+        [sys.executable, "-m", "gnarl", "train", str(file), "--stream"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    for _ in range(3):
+        command.stdout.readline()
+    command.send_signal(signal.SIGINT)
+    _, err = command.communicate(timeout=60)
+    assert command.returncode == 130 and b"Traceback" not in err, err
 
 
 def test_the_log_goes_where_python_writes(dataset, tmp_path, capsys):
@@ -126,7 +188,7 @@ def test_an_interrupted_import_leaves_nothing(tmp_path):
 @pytest.mark.parametrize(
     "value",
     [
-        {"a": 1, "b": {"c": [1, 2], "d": {"e": "x\n\"y\\"}}, "f": True, "g": 1e-3, "h": None},
+        {"a": 1, "b": {"c": [1, 2], "d": {"e": 'x\n"y\\'}}, "f": True, "g": 1e-3, "h": None},
         {"odd key": {"ü": "ö"}, "list": [{"a": 1}, {"b": [0.5, "z"]}]},
         {"n": np.int64(3), "x": np.float32(0.5), "none": {}},
     ],

@@ -81,6 +81,18 @@ def test_features_keep_their_type_on_disk(tmp_path):
         ({"edge_weights": np.zeros(3)}, "weights of _N:_E:_N: 3 rows for 2"),
         ({"splits": {"train": [1, 10]}}, "node 10"),
         ({"splits": {"train": [1, -1]}}, "split train"),
+        ({"splits": {"train": np.ones((10, 3), dtype=bool)}}, "one dimension"),
+        ({"splits": {"a/b": [1]}}, "invalid split name 'a/b'"),
+        ({"splits": [1, 2]}, "mapping from names"),
+        ({"labels": np.full((10, 2), 0.5)}, "other values than 0 and 1"),
+        ({"labels": np.full(10, 1 << 31)}, "classes below 2"),
+        ({"labels": np.full(10, -5)}, "classes from -5"),
+        ({"labels": np.zeros((10, 2, 2))}, "with the shape"),
+        ({"features": np.zeros((10, 0))}, "have no values"),
+        ({"features": np.zeros((10, 2), dtype=complex)}, "real numbers"),
+        ({"edges": np.array([[2**63 + 5], [1]], dtype=np.uint64)}, "exceeds 63 bits"),
+        ({"num_nodes": -3, "features": None}, "num_nodes"),
+        ({"memory": -1}, "positive number"),
         ({"times": np.zeros(10)}, "expected integers"),
     ],
 )
@@ -97,6 +109,23 @@ def test_nothing_is_overwritten_unasked(tmp_path):
     with pytest.raises(gnarl.Error, match="force"):
         gnarl.from_arrays(tmp_path / "g", edges)
     assert gnarl.from_arrays(tmp_path / "g", edges[:, :1], force=True).num_edges() == 1
+
+
+def test_parts_are_refused(dataset, tmp_path):
+    gnarl.partition(dataset, tmp_path / "parts", 2, quiet=True)
+    with pytest.raises(gnarl.UsageError, match="part of a partitioned dataset"):
+        gnarl.open(tmp_path / "parts" / "part-0")
+
+
+def test_columns_of_edges_come_back(dataset, arrays):
+    np.testing.assert_array_equal(dataset.edge_features(), arrays["edge_features"])
+    np.testing.assert_array_equal(dataset.edge_weights(), arrays["edge_weights"])
+    assert dataset.edge_times() is None and dataset.times() is None
+
+
+def test_an_empty_graph(tmp_path):
+    graph = gnarl.from_arrays(tmp_path / "g", np.zeros((2, 0), dtype=np.int64), features=np.zeros((0, 8)))
+    assert (graph.num_nodes(), graph.num_edges(), graph.features().shape) == (0, 0, (0, 8))
 
 
 def test_datasets_are_pickled_by_their_place(dataset):

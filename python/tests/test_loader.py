@@ -154,6 +154,36 @@ def test_threads_of_python_share_a_loader(dataset):
     assert found == [expected] * 4
 
 
+def test_threads_of_python_share_an_epoch(dataset):
+    batches = loader(dataset).epoch(3)
+    found = [[] for _ in range(4)]
+    threads = [threading.Thread(target=lambda own: own.extend(batches), args=(own,)) for own in found]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    seeds = sorted(place for own in found for _, places, *_ in own for place in places)
+    assert seeds == list(range(300))
+
+
+def test_memory_of_features_goes_with_them(tmp_path):
+    import gnarl
+
+    rows = np.ones((100_000, 200), dtype=np.float32)
+    graph = gnarl.from_arrays(tmp_path / "g", np.zeros((2, 1), dtype=np.int64), features=rows)
+    del rows
+
+    def resident():
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("RssAnon"))
+
+    before = resident()
+    held = graph.features()
+    assert resident() - before > held.nbytes // 2
+    del held
+    assert resident() - before < 40_000_000
+
+
 def test_no_node_at_all(dataset):
     made = loader(dataset, nodes=np.zeros(0, dtype=np.int64))
     assert len(made) == 0 and list(made.epoch(0)) == []
@@ -164,7 +194,8 @@ def test_no_node_at_all(dataset):
     [
         ({"time": "sometimes"}, "sometimes"),
         ({"time": "uniform"}, "have no times"),
-        ({"batch_size": 0}, "batch_size 0"), ({"rank": 1}, "rank 1 of 1"),
+        ({"batch_size": 0}, "batch_size 0"),
+        ({"rank": 1}, "rank 1 of 1"),
         ({"prefetch": 0}, "prefetch 0"),
     ],
 )

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const DOCUMENTS: [&str; 17] = [
+const DOCUMENTS: [&str; 18] = [
     "README.md",
     "CONTRIBUTING.md",
     "docs/coming-from-pyg-and-dgl.md",
@@ -14,6 +14,7 @@ const DOCUMENTS: [&str; 17] = [
     "docs/link-prediction.md",
     "docs/partitioning.md",
     "docs/plan.md",
+    "docs/python.md",
     "docs/runs.md",
     "docs/tensor.md",
     "docs/heterogeneous.md",

@@ -9,6 +9,7 @@
 //! | [`partition`] | a dataset → a [`partition::PartitionedDataset`] |
 //! | [`sample`] | seeds → a [`graph::blocks::MiniBatch`] |
 //! | [`store`] | node ids → feature rows |
+//! | [`loader`] | seeds → batches for models outside gnarl |
 //! | `serve` (a feature) | parts → neighbors and features for other machines |
 //! | `objects` (a feature) | files → objects of a store, and datasets back |
 //! | [`engine`] | each rank's values → what all ranks agree on |
@@ -57,6 +58,7 @@ pub use gnarl_config as config;
 pub use gnarl_engine as engine;
 pub use gnarl_graph as graph;
 pub use gnarl_infer as infer;
+pub use gnarl_loader as loader;
 pub use gnarl_nn as nn;
 pub use gnarl_objects as objects;
 pub use gnarl_partition as partition;

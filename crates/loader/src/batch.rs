@@ -3,10 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gnarl_common::memory::Table;
 use gnarl_graph::blocks::Schema;
 
-use crate::graph::LabelRows;
+use crate::rows::{FeatureRows, LabelRows};
 
 /// A batch: nodes and edges of each type in the order of the schema.
 #[derive(Debug, PartialEq)]
@@ -72,21 +71,6 @@ pub struct BatchEdges {
     pub times: Option<Vec<i64>>,
     /// Number of edges of each hop.
     pub of_hop: Vec<i64>,
-}
-
-/// Features of nodes or edges, in memory that later batches use again.
-#[derive(Debug)]
-pub struct FeatureRows {
-    /// A row for each, one after the other.
-    pub values: Table<f32>,
-    /// Values of a row.
-    pub width: usize,
-}
-
-impl PartialEq for FeatureRows {
-    fn eq(&self, other: &Self) -> bool {
-        self.width == other.width && self.values[..] == other.values[..]
-    }
 }
 
 impl BatchEdges {

@@ -11,7 +11,7 @@ use gnarl_common::{Error, Kind, Result};
 use gnarl_sample::HeteroScratch;
 
 use crate::batch::Batch;
-use crate::loader::NeighborLoader;
+use crate::scratches::Scratches;
 
 /// Makes the batch of a number.
 type Make = dyn Fn(usize, &mut HeteroScratch) -> Result<Batch> + Send + Sync;
@@ -36,7 +36,7 @@ impl Epoch {
     pub(crate) fn start(
         batches: usize,
         (threads, prefetch): (usize, usize),
-        loader: NeighborLoader,
+        scratches: Arc<Scratches>,
         make: impl Fn(usize, &mut HeteroScratch) -> Result<Batch> + Send + Sync + 'static,
     ) -> Self {
         let (wanted, to_make) = unbounded();
@@ -58,10 +58,12 @@ impl Epoch {
             failed: None,
         };
         for _ in 0..threads.min(batches) {
-            let (to_make, done) = (to_make.clone(), done.clone());
-            let (make, loader) = (make.clone(), loader.clone());
+            let to_make = to_make.clone();
+            let done = done.clone();
+            let make = make.clone();
+            let scratches = scratches.clone();
             let work = move || {
-                let mut scratch = loader.scratch();
+                let mut scratch = scratches.take();
                 for number in to_make {
                     // A batch that is never sent would be waited for without end.
                     let batch = catch_unwind(AssertUnwindSafe(|| make(number, &mut scratch)));
@@ -69,7 +71,7 @@ impl Epoch {
                         break;
                     }
                 }
-                loader.give_back(scratch);
+                scratches.give_back(scratch);
             };
             match Builder::new().name("loader".into()).spawn(work) {
                 Ok(thread) => epoch.threads.push(thread),

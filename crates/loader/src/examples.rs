@@ -34,7 +34,7 @@ pub enum Negatives {
     Destinations(usize),
 }
 
-/// What a batch is made around.
+/// The examples of a loader.
 #[derive(Debug)]
 pub(crate) enum Examples {
     Nodes(Seeds),
@@ -57,7 +57,8 @@ impl SeedEdges {
     /// [`gnarl_common::Kind::Usage`] if there are more of one than of the other, or the share of negatives is no positive
     /// number.
     pub fn new(sources: Seeds, destinations: Seeds, negatives: Negatives) -> Result<Self> {
-        let (from, to) = (sources.nodes.len(), destinations.nodes.len());
+        let from = sources.nodes.len();
+        let to = destinations.nodes.len();
         if from != to {
             return Err(Error::usage(format!("{from} sources and {to} destinations of edges")));
         }

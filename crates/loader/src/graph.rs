@@ -10,7 +10,7 @@ use gnarl_graph::{Dataset, Features, Labels, Triple};
 use gnarl_sample::{HeteroSampleGraph, Weights};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows};
 
-use crate::batch::FeatureRows;
+use crate::rows::{FeatureRows, LabelRows};
 
 /// A dataset with the columns that batches read, mapped.
 #[derive(Debug)]
@@ -70,23 +70,11 @@ impl Seeds {
     /// If there are not as many times as nodes.
     pub fn at(self, times: Vec<i64>) -> Result<Self> {
         if times.len() != self.nodes.len() {
-            let (nodes, times) = (self.nodes.len(), times.len());
-            return Err(Error::usage(format!("{times} times for {nodes} input nodes"))
-                .hint("give one time for each"));
+            let message = format!("{} times for {} input nodes", times.len(), self.nodes.len());
+            return Err(Error::usage(message).hint("give one time for each"));
         }
         Ok(Self { times: Some(Arc::new(times)), ..self })
     }
-}
-
-/// The labels of the nodes of a batch.
-#[derive(Debug, Clone, PartialEq)]
-pub enum LabelRows {
-    /// A class for each node; -1 where there is none.
-    Classes(Vec<i64>),
-    /// 0 or 1 for each node and task, `nodes × tasks`.
-    Tasks(Vec<f32>, usize),
-    /// A number for each node; NaN where there is none.
-    Values(Vec<f32>),
 }
 
 impl LoaderGraph {
@@ -102,7 +90,9 @@ impl LoaderGraph {
                 "open the dataset that it was made of: batches from parts are not supported yet",
             ));
         }
-        let (mut features, mut labels, mut node_times) = (Vec::new(), Vec::new(), Vec::new());
+        let mut features = Vec::new();
+        let mut labels = Vec::new();
+        let mut node_times = Vec::new();
         for node_type in lists.schema().node_types() {
             let stored = dataset.features(node_type)?;
             let opened = stored.map(|stored| MappedFeatures::new(stored, Normalize::None));

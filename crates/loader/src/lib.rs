@@ -38,11 +38,14 @@ mod graph;
 mod loader;
 mod options;
 mod repeated;
+mod rows;
 mod schedule;
+mod scratches;
 
-pub use batch::{Batch, BatchEdges, BatchLinks, BatchNodes, FeatureRows};
+pub use batch::{Batch, BatchEdges, BatchLinks, BatchNodes};
 pub use epoch::Epoch;
 pub use examples::{Negatives, SeedEdges};
-pub use graph::{LabelRows, LoaderGraph, Seeds};
+pub use graph::{LoaderGraph, Seeds};
 pub use loader::NeighborLoader;
 pub use options::{Columns, LoaderOptions};
+pub use rows::{FeatureRows, LabelRows};

@@ -1,6 +1,6 @@
 //! The loader of batches around nodes.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use gnarl_common::memory::SparePages;
 use gnarl_common::rng::Key;
@@ -16,6 +16,7 @@ use crate::graph::{LoaderGraph, Seeds};
 use crate::options::LoaderOptions;
 use crate::repeated::separate;
 use crate::schedule::Schedule;
+use crate::scratches::Scratches;
 
 /// Makes batches around seeds: their sampled neighborhoods with features and labels. Cloning is cheap.
 #[derive(Debug, Clone)]
@@ -27,8 +28,7 @@ struct Inner {
     examples: Examples,
     sampler: FrontierSampler,
     options: LoaderOptions,
-    /// Memory of threads that are not sampling.
-    spare: Mutex<Vec<HeteroScratch>>,
+    scratches: Arc<Scratches>,
     /// Memory of features that are not in use any more.
     rows: Arc<SparePages>,
 }
@@ -96,9 +96,9 @@ impl NeighborLoader {
                 pool(options.threads)?.install(|| sampler.in_time(time))?
             }
         };
-        let spare = Mutex::new(Vec::new());
+        let scratches = Arc::new(Scratches::new(options.threads));
         let rows = Arc::default();
-        Ok(Self(Arc::new(Inner { graph, examples, sampler, options, spare, rows })))
+        Ok(Self(Arc::new(Inner { graph, examples, sampler, options, scratches, rows })))
     }
 
     /// Number of batches of an epoch.
@@ -124,13 +124,14 @@ impl NeighborLoader {
     /// The batches of `epoch` in order, prepared ahead by threads that end with the iterator.
     pub fn epoch(&self, epoch: u64) -> Epoch {
         let schedule = self.schedule(epoch);
-        let (loader, key) = (self.clone(), self.key(epoch));
+        let loader = self.clone();
+        let key = self.key(epoch);
         let options = &self.0.options;
         let batches = schedule.len();
         let make = move |batch: usize, scratch: &mut HeteroScratch| {
             loader.batch(schedule.places(batch), key, scratch)
         };
-        Epoch::start(batches, (options.threads, options.prefetch), self.clone(), make)
+        Epoch::start(batches, (options.threads, options.prefetch), self.0.scratches.clone(), make)
     }
 
     /// The batch of the seeds at `places` in the list that the loader was given, with the neighbors that they have in
@@ -139,23 +140,10 @@ impl NeighborLoader {
     /// # Errors
     /// If the dataset is damaged.
     pub fn at(&self, places: &[u32], epoch: u64) -> Result<Batch> {
-        let mut scratch = self.scratch();
+        let mut scratch = self.0.scratches.take();
         let batch = self.batch(places, self.key(epoch), &mut scratch);
-        self.give_back(scratch);
+        self.0.scratches.give_back(scratch);
         batch
-    }
-
-    pub(crate) fn scratch(&self) -> HeteroScratch {
-        // Not waited for: in a process that was forked off, whoever holds it may be missing.
-        self.0.spare.try_lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default()
-    }
-
-    pub(crate) fn give_back(&self, scratch: HeteroScratch) {
-        if let Ok(mut spare) = self.0.spare.try_lock()
-            && spare.len() < self.0.options.threads
-        {
-            spare.push(scratch);
-        }
     }
 
     fn schedule(&self, epoch: u64) -> Schedule {
@@ -227,7 +215,8 @@ impl NeighborLoader {
         (plain, key): (Key, Key),
         scratch: &mut HeteroScratch,
     ) -> Result<Batch> {
-        let (src, dst) = (edges.sources.node_type, edges.destinations.node_type);
+        let src = edges.sources.node_type;
+        let dst = edges.destinations.node_type;
         let graph = &self.0.graph;
         let ends = edges.ends(places, (graph.num_nodes(src), graph.num_nodes(dst)), plain)?;
         let from: [&[u32]; 2] = [&ends.sources, &ends.negative_sources];

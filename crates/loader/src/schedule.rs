@@ -104,7 +104,8 @@ mod tests {
     #[test]
     fn epochs_differ_in_order_and_not_in_seeds() {
         let of = |epoch| Schedule::new(100, &options(100, 0, 1), epoch).places(0).to_vec();
-        let (mut first, mut second) = (of(0), of(1));
+        let mut first = of(0);
+        let mut second = of(1);
         assert_ne!(first, second);
         assert_eq!(first, of(0));
         first.sort_unstable();

@@ -30,6 +30,10 @@ impl Graph {
     }
 }
 
+/// Arrays of features, weights and times.
+type EdgeColumns<'py> =
+    (Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
+
 /// The labels of nodes as an array.
 pub fn label_array(py: Python<'_>, labels: Option<LabelRows>) -> PyResult<Bound<'_, PyAny>> {
     match labels {
@@ -143,7 +147,8 @@ impl Graph {
         let nodes = nodes.as_slice()?;
         let found = py.detach(|| {
             let nodes = self.inner.seeds(number, nodes)?.nodes;
-            self.inner.features_of(number, &nodes)
+            // Memory of its own, which goes when the array does.
+            self.inner.features_of(number, &nodes, &Arc::default())
         });
         found.raise(py)?.map(|found| rows(py, found, nodes.len())).transpose()
     }
@@ -169,6 +174,36 @@ impl Graph {
         let number = self.edge_type(py, edge_type)?;
         let (sources, destinations) = py.detach(|| self.inner.edges_of(number)).raise(py)?;
         Ok((array(py, sources), array(py, destinations)))
+    }
+
+    /// The times of all nodes of a type, or None.
+    fn node_times<'py>(
+        &self,
+        py: Python<'py>,
+        node_type: &str,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let number = self.node_type(py, node_type)?;
+        let nodes = self.inner.all(number).nodes;
+        Ok(self.inner.times_of(number, &nodes).map(|times| array(py, times)))
+    }
+
+    /// Features, weights and times of all edges of a type in the order of their rows, each of them or None.
+    fn edge_columns<'py>(&self, py: Python<'py>, edge_type: &str) -> PyResult<EdgeColumns<'py>> {
+        let number = self.edge_type(py, edge_type)?;
+        let triple = &self.inner.schema().edge_types()[number];
+        let count = self.inner.dataset().manifest().edge_type(triple).raise(py)?.count;
+        let found = py.detach(|| {
+            let edges: Vec<u64> = (0..count).collect();
+            let features = self.inner.edge_features_of(number, &edges, &Arc::default())?;
+            let weights = self.inner.weights_of(number, &edges);
+            Ok((features, weights, self.inner.edge_times_of(number, &edges)))
+        });
+        let (features, weights, times) = found.raise(py)?;
+        Ok((
+            features.map(|features| rows(py, features, count as usize)).transpose()?,
+            weights.map(|weights| array(py, weights)),
+            times.map(|times| array(py, times)),
+        ))
     }
 
     /// The ids that the user gave to nodes: an array of integers, or a list of texts.

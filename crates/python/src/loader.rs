@@ -1,5 +1,6 @@
 //! Loaders of batches as Python sees them.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use gnarl_graph::Triple;
@@ -28,11 +29,17 @@ pub struct Loader {
 }
 
 /// The batches of an epoch, in order.
-#[pyclass(module = "gnarl._gnarl")]
+#[pyclass(frozen, module = "gnarl._gnarl")]
 pub struct Batches {
-    /// None once it has ended, or in a process that was forked off.
-    epoch: Option<Epoch>,
+    /// None once it has ended.
+    epoch: Mutex<Option<Epoch>>,
     process: u32,
+}
+
+impl Batches {
+    fn is_of_this_process(&self) -> bool {
+        self.process == std::process::id()
+    }
 }
 
 /// What all loaders are asked for, by keyword.
@@ -142,7 +149,7 @@ impl Loader {
     /// The batches of an epoch.
     fn epoch(&self, py: Python<'_>, epoch: u64) -> Batches {
         let epoch = py.detach(|| self.inner.epoch(epoch));
-        Batches { epoch: Some(epoch), process: std::process::id() }
+        Batches { epoch: Mutex::new(Some(epoch)), process: std::process::id() }
     }
 
     /// The batch of the nodes at some places of the list that the loader was given.
@@ -163,35 +170,46 @@ impl Batches {
         slf
     }
 
-    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        if self.process != std::process::id() {
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        if !self.is_of_this_process() {
             let message = "this epoch was begun in another process: iterate over the loader again";
             return Err(PyRuntimeError::new_err(message));
         }
         loop {
-            let Some(epoch) = &mut self.epoch else { return Ok(None) };
-            match py.detach(|| epoch.next_within(LOOK)) {
+            // Threads of Python may share an epoch: each gets the batches that it asked for.
+            let found = py.detach(|| {
+                let mut epoch = self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
+                let found = epoch.as_mut().map_or(Some(Ok(None)), |own| own.next_within(LOOK));
+                if let Some(Ok(None)) = found {
+                    *epoch = None;
+                }
+                found
+            });
+            match found {
                 None => py.check_signals()?,
                 Some(Ok(Some(batch))) => return tuple(py, batch).map(Some),
-                Some(Ok(None)) => {
-                    let epoch = self.epoch.take();
-                    py.detach(|| drop(epoch));
-                    return Ok(None);
-                }
+                Some(Ok(None)) => return Ok(None),
                 Some(Err(error)) => return Err(raised(py, &error)),
             }
         }
     }
 
-    fn __len__(&self) -> usize {
-        self.epoch.as_ref().map_or(0, Epoch::left)
+    fn __len__(&self, py: Python<'_>) -> usize {
+        if !self.is_of_this_process() {
+            return 0;
+        }
+        py.detach(|| {
+            let epoch = self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
+            epoch.as_ref().map_or(0, Epoch::left)
+        })
     }
 }
 
 impl Drop for Batches {
     fn drop(&mut self) {
-        let Some(epoch) = self.epoch.take() else { return };
-        if self.process == std::process::id() {
+        let epoch = self.epoch.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(epoch) = epoch else { return };
+        if self.is_of_this_process() {
             Python::attach(|py| py.detach(|| drop(epoch)));
         } else {
             // Its threads are those of the process that this one was forked from: they cannot be waited for.

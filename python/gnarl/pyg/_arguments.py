@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch_geometric.sampler.base import NumNeighbors
 
 from gnarl._dataset import Dataset, edge_name
 from gnarl._errors import UsageError
 
-#: Arguments of ``torch.utils.data.DataLoader`` that concern processes, of which there are none here, and those of loaders
-#: of PyTorch Geometric that say how data in memory is read.
+#: Arguments of ``torch.utils.data.DataLoader`` that concern processes, of which there are none here.
 _OF_PROCESSES = {
     "num_workers",
     "persistent_workers",
@@ -23,12 +23,8 @@ _OF_PROCESSES = {
     "worker_init_fn",
     "multiprocessing_context",
     "timeout",
-    "filter_per_worker",
-    "is_sorted",
     "in_order",
     "pin_memory_device",
-    "collate_fn",
-    "dataset",
 }
 #: Names of the rules of temporal sampling, here and there.
 _RULES_IN_TIME = {"uniform": "uniform", "last": "recent"}
@@ -38,7 +34,7 @@ def refuse(**asked: Any) -> None:
     """Refuses arguments that are not supported, unless they ask for nothing."""
     for name, value in asked.items():
         if value is not None and value is not False:
-            raise UsageError(f"{name} is not supported yet")
+            raise UsageError(f"{name} is not supported yet", "leave it out")
 
 
 def check_subgraph(subgraph_type: Any, directed: bool) -> None:
@@ -53,9 +49,10 @@ def warn_of(kwargs: Mapping[str, Any]) -> None:
     if unknown:
         hint = "of DataLoader's arguments there are batch_size, shuffle, drop_last, pin_memory and generator"
         raise TypeError(f"unexpected argument {unknown[0]!r}: {hint}")
-    if kwargs.get("num_workers"):
-        message = "num_workers is ignored: threads of this process prepare batches (threads=…)"
-        warnings.warn(message, stacklevel=4)
+    given = [name for name in sorted(kwargs) if kwargs[name]]
+    if given:
+        told = f"{', '.join(given)} {'is' if len(given) == 1 else 'are'} ignored"
+        warnings.warn(f"{told}: threads of this process prepare batches (threads=…)", stacklevel=4)
 
 
 def rule_of(sampler: str, weight_attr: str | None) -> str:
@@ -99,22 +96,37 @@ def threads_of(threads: int | None) -> int:
 
 def fan_outs(dataset: Dataset, given: Any) -> tuple[list[int], list[tuple[str, list[int]]]]:
     """The fan-outs of all edge types, and of some by name."""
-    given = getattr(given, "values", given) if not isinstance(given, Mapping) else given
+    default = None
+    if isinstance(given, NumNeighbors):
+        given, default = given.values, given.default
     if not isinstance(given, Mapping):
         return [int(count) for count in given], []
-    by_type = {edge_name(of): [int(count) for count in counts] for of, counts in given.items()}
+    # PyTorch Geometric writes source__relation__destination.
+    by_type = {
+        edge_name(of.replace("__", ":") if isinstance(of, str) else of): [int(count) for count in counts]
+        for of, counts in given.items()
+    }
     missing = [edge_name(of) for of in dataset.edge_types if edge_name(of) not in by_type]
-    if missing:
+    if missing and default is None:
         raise UsageError(f"num_neighbors has none for edge type {missing[0]}", "0 takes none")
+    if default is not None:
+        return [int(count) for count in default], list(by_type.items())
     hops = max((len(counts) for counts in by_type.values()), default=0)
     return [0] * hops, list(by_type.items())
+
+
+def positive(**given: int) -> None:
+    """Refuses numbers below 1."""
+    for name, value in given.items():
+        if value < 1:
+            raise UsageError(f"invalid {name} {value}", "expected a positive number")
 
 
 def integers(what: str, given: Any) -> Any:
     """An array of 64-bit integers from a tensor, an array or a list."""
     found = given.detach().cpu().numpy() if isinstance(given, Tensor) else np.asarray(given)
-    if found.size and found.dtype.kind not in "iu":
-        raise UsageError(f"{what} are of type {found.dtype}", "expected integers")
+    if found.size and (found.dtype.kind not in "iu" or (found.dtype == np.uint64 and found.max() >= 1 << 63)):
+        raise UsageError(f"{what} are of type {found.dtype}", "expected integers of 63 bits")
     return np.ascontiguousarray(found, dtype=np.int64)
 
 
@@ -130,6 +142,9 @@ def input_nodes(dataset: Dataset, given: Any) -> tuple[str, Any, Any]:
         of, given = dataset.node_type(given[0]), given[1]
     else:
         of = dataset.node_type()
+        # As pairs of a type and nodes are written for heterogeneous graphs.
+        if isinstance(given, (tuple, list)) and len(given) == 2 and (given[0] is None or given[0] == of):
+            given = given[1]
     if given is None:
         return of, np.arange(dataset.num_nodes(of)), None
     if isinstance(given, str):
@@ -137,7 +152,8 @@ def input_nodes(dataset: Dataset, given: Any) -> tuple[str, Any, Any]:
     nodes = given.detach().cpu().numpy() if isinstance(given, Tensor) else np.asarray(given)
     if nodes.dtype == bool:
         if nodes.shape != (dataset.num_nodes(of),):
-            raise UsageError(f"a mask of {nodes.size} for {dataset.num_nodes(of)} nodes")
+            told = f"a mask of {nodes.size} for {dataset.num_nodes(of)} nodes"
+            raise UsageError(told, "expected one value for each node")
         nodes = np.flatnonzero(nodes)
         return of, nodes, nodes
     if nodes.size and nodes.dtype.kind not in "iu":

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 _MASKS = {"train_mask": "train", "val_mask": "valid", "test_mask": "test"}
 _OF_NODES = {"x": "features", "y": "labels", "time": "times"}
-_OF_EDGES = {"edge_index": "edges", "edge_attr": "features", "edge_weight": "weights", "time": "times"}
+_OF_EDGES = {
+    "edge_index": "edges",
+    "edge_attr": "features",
+    "edge_weight": "weights",
+    "time": "times",
+    "edge_time": "times",
+}
 #: Facts that follow from others, or that batches have and graphs do not need.
 _KNOWN = {"num_nodes", "batch", "ptr", "n_id", "e_id", "input_id", "batch_size"}
 
@@ -27,11 +33,24 @@ def to_pyg(dataset: Dataset) -> Data | HeteroData:
         for of in dataset.node_types:
             _fill_nodes(data[of], dataset, of)
         for triple in dataset.edge_types:
-            data[triple].edge_index = torch.from_numpy(dataset.edges(triple))
+            _fill_edges(data[triple], dataset, triple)
         return data
-    data = Data(edge_index=torch.from_numpy(dataset.edges()))
+    data = Data()
     _fill_nodes(data, dataset, dataset.node_type())
+    _fill_edges(data, dataset, dataset.edge_type())
     return data
+
+
+def _fill_edges(store: Any, dataset: Dataset, of: EdgeType) -> None:
+    store.edge_index = torch.from_numpy(dataset.edges(of))
+    features, weights, times = dataset.edge_features(of), dataset.edge_weights(of), dataset.edge_times(of)
+    if features is not None:
+        store.edge_attr = torch.from_numpy(features)
+    if weights is not None:
+        store.edge_weight = torch.from_numpy(weights)
+    if times is not None:
+        # In a homogeneous graph the name is taken where nodes have times.
+        store["edge_time" if "time" in store else "time"] = torch.from_numpy(times)
 
 
 def _fill_nodes(store: Any, dataset: Dataset, of: str) -> None:
@@ -41,6 +60,9 @@ def _fill_nodes(store: Any, dataset: Dataset, of: str) -> None:
         store.x = torch.from_numpy(features)
     if labels is not None:
         store.y = torch.from_numpy(labels)
+    times = dataset.times(of)
+    if times is not None:
+        store.time = torch.from_numpy(times)
     known = dataset.splits(of)
     for mask, split in _MASKS.items():
         if split in known:
@@ -70,13 +92,13 @@ def _node_columns(store: Any, of: str, shared: bool) -> dict[str, Any]:
     splits = {}
     for key, value in store.items():
         if key in _MASKS:
-            splits[_MASKS[key]] = value
+            splits[_MASKS[key]] = _mask(value)
         elif key == "time" and not _is_of_nodes(value, store.num_nodes):
             continue
         elif key in _OF_NODES:
             columns[_OF_NODES[key]] = value
         elif key not in _KNOWN and not (shared and key in _OF_EDGES):
-            warnings.warn(f"{key!r} of {of} is not written: gnarl has no such column", stacklevel=4)
+            warnings.warn(f"{key!r} of {of} is not written: gnarl has no such column", stacklevel=5)
     if splits:
         columns["splits"] = splits
     return columns
@@ -93,9 +115,14 @@ def _edge_columns(store: Any, of: EdgeType, shared: bool) -> dict[str, Any]:
         if key in _OF_EDGES:
             columns[_OF_EDGES[key]] = value
         elif key not in _KNOWN and not shared:
-            warnings.warn(f"{key!r} of {of} is not written: gnarl has no such column", stacklevel=4)
+            warnings.warn(f"{key!r} of {of} is not written: gnarl has no such column", stacklevel=5)
     return columns
 
 
+def _mask(value: Any) -> Any:
+    """A mask, which older datasets have as bytes."""
+    return value.bool() if getattr(value, "dtype", None) == torch.uint8 else value
+
+
 def _is_of_nodes(value: Any, num_nodes: int) -> bool:
-    return len(value) == num_nodes
+    return getattr(value, "ndim", 1) > 0 and len(value) == num_nodes

@@ -88,9 +88,12 @@ class LinkNeighborLoader(Loader):
         )
         arguments.check_subgraph(subgraph_type, directed)
         arguments.warn_of(kwargs)
+        arguments.positive(batch_size=batch_size, world_size=world_size, prefetch=prefetch)
+        arguments.positive(threads=arguments.threads_of(threads))
         arguments.rule_in_time(None, temporal_strategy)
         self.input_type, edges = _input_edges(self.data, edge_label_index)
         self.mode, amount = _negatives(neg_sampling, neg_sampling_ratio)
+        self._amount = int(amount)
         self._labels = _labels(edge_label, edges.shape[1], self.mode)
         default, by_type = arguments.fan_outs(self.data, num_neighbors)
         self._examples = edges.shape[1]
@@ -129,7 +132,8 @@ class LinkNeighborLoader(Loader):
             dst = data[self.input_type[2]] if typed else data
             src.src_index = torch.from_numpy(sources)
             dst.dst_pos_index = torch.from_numpy(destinations)
-            dst.dst_neg_index = torch.from_numpy(negative_destinations).view(len(places), -1).squeeze(-1)
+            shape = (len(places), self._amount) if self._amount > 1 else (len(places),)
+            dst.dst_neg_index = torch.from_numpy(negative_destinations).view(shape)
             return
         ends = [[sources, negative_sources], [destinations, negative_destinations]]
         store.edge_label_index = torch.from_numpy(np.stack([np.concatenate(both) for both in ends]))
@@ -174,14 +178,19 @@ def _negatives(given: Any, ratio: float | None) -> tuple[str | None, float]:
     if given is not None and ratio:
         raise UsageError("neg_sampling and neg_sampling_ratio exclude each other")
     if given is None:
-        return ("binary", ratio) if ratio else (None, 0)
+        given = {"mode": "binary", "amount": ratio} if ratio else None
+    if given is None:
+        return None, 0
     if isinstance(given, str):
         given = {"mode": given}
     if not isinstance(given, Mapping):
         given = {name: getattr(given, name, None) for name in ("mode", "amount", "src_weight", "dst_weight")}
     if given.get("src_weight") is not None or given.get("dst_weight") is not None:
         raise UsageError("weights of negatives are not supported yet", "they are drawn uniformly")
-    mode, amount = getattr(given["mode"], "value", given["mode"]), given.get("amount", 1)
+    mode, amount = given.get("mode"), given.get("amount", 1)
+    mode, amount = getattr(mode, "value", mode), 1 if amount is None else amount
+    if not isinstance(amount, (int, float)) or not 0 < amount < 1 << 28:
+        raise UsageError(f"invalid number of negatives {amount}", "expected a positive number for each edge")
     if mode not in ("binary", "triplet"):
         raise UsageError(f"unknown negative sampling {mode!r}", "there are 'binary' and 'triplet'")
     if mode == "triplet" and amount != int(amount):
@@ -193,9 +202,9 @@ def _labels(given: Any, count: int, mode: str | None) -> Any:
     if given is None:
         return None
     if mode == "triplet":
-        raise UsageError("edge_label is of no use with triplets")
+        raise UsageError("edge_label is of no use with triplets", "leave it out")
     labels = torch.as_tensor(given)
     if len(labels) != count:
-        raise UsageError(f"{len(labels)} labels for {count} edges")
+        raise UsageError(f"{len(labels)} labels for {count} edges", "expected one for each")
     # Zero stands for negatives.
     return labels + 1 if mode == "binary" and len(labels) and labels.min() == 0 else labels

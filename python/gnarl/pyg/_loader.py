@@ -19,6 +19,16 @@ class Loader(ABC):
 
     data: Dataset
     batch_size: int
+    _given: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        loader = super().__new__(cls)
+        loader._given = (args, kwargs)
+        return loader
+
+    def __reduce__(self) -> Any:
+        # Made anew where it is unpickled: threads and mapped files stay.
+        return _again, (type(self), *self._given, self.epoch)
 
     def __init__(
         self,
@@ -69,3 +79,9 @@ class Loader(ABC):
     @abstractmethod
     def _add_inputs(self, data: Any, batch: Any) -> None:
         """Adds what tells the inputs of a batch."""
+
+
+def _again(kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any], epoch: int) -> Any:
+    loader = kind(*args, **kwargs)
+    loader.set_epoch(epoch)
+    return loader

@@ -90,6 +90,8 @@ class NeighborLoader(Loader):
         )
         arguments.check_subgraph(subgraph_type, directed)
         arguments.warn_of(kwargs)
+        arguments.positive(batch_size=batch_size, world_size=world_size, prefetch=prefetch)
+        arguments.positive(threads=arguments.threads_of(threads))
         time = arguments.rule_in_time(time_attr, temporal_strategy)
         if input_time is not None and time is None:
             raise UsageError("input_time is given without time_attr", "time_attr='time' samples in time")

@@ -28,7 +28,9 @@ def test_data_there_and_back(tmp_path):
     graph = gnarl.from_pyg(data, tmp_path / "g")
     back = graph.to_pyg()
     back.validate(raise_on_error=True)
-    same(back, data, ["x", "y", "edge_index", "train_mask", "val_mask"])
+    same(back, data, ["x", "y", "edge_index", "edge_attr", "edge_weight", "train_mask", "val_mask"])
+    again = gnarl.from_pyg(back, tmp_path / "again").to_pyg()
+    same(again, back, set(back.keys()) - {"num_nodes"})
     assert "test_mask" not in back and graph.num_classes() == 3
 
 
@@ -47,6 +49,19 @@ def test_hetero_data_there_and_back(tmp_path):
     for triple in data.edge_types:
         torch.testing.assert_close(back[triple].edge_index, data[triple].edge_index)
     assert back["item"].num_nodes == 6
+    torch.testing.assert_close(back["user", "buys", "item"].time, torch.arange(30))
+
+
+def test_numbers_of_several_tasks_are_refused(tmp_path):
+    data = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), y=torch.rand(2, 3), num_nodes=2)
+    with pytest.raises(gnarl.UsageError, match="other values than 0 and 1"):
+        gnarl.from_pyg(data, tmp_path / "g")
+    data = Data(
+        edge_index=torch.tensor([[0, 1], [1, 0]]), train_mask=torch.tensor([1, 0], dtype=torch.uint8), num_nodes=2
+    )
+    assert gnarl.from_pyg(data, tmp_path / "g").split("train").tolist() == [0]
+    data = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), x=torch.ones(2, 3, dtype=torch.bfloat16))
+    assert gnarl.from_pyg(data, tmp_path / "h").features().tolist() == [[1, 1, 1], [1, 1, 1]]
 
 
 def test_what_is_left_out_is_told(tmp_path):

@@ -68,6 +68,14 @@ def test_triplets(dataset, arrays, amount):
     assert "edge_label_index" not in batch
 
 
+def test_negatives_of_an_edge_do_not_depend_on_the_batch(dataset):
+    for sampler in ("uniform", "labor"):
+        loader = LinkNeighborLoader(dataset, [2], neg_sampling="triplet", sampler=sampler)
+        both, alone = loader([0, 1]), loader([1])
+        assert both.n_id[both.dst_neg_index[1]] == alone.n_id[alone.dst_neg_index[0]]
+    assert loader([]).dst_neg_index.shape == (0,)
+
+
 def test_negatives_are_spread_over_all_nodes(dataset):
     loader = LinkNeighborLoader(dataset, [0], neg_sampling="triplet", batch_size=2000)
     counts = np.zeros(300)
@@ -133,6 +141,8 @@ def test_a_link_predictor_learns(dataset):
         ({"neg_sampling": NegativeSampling("binary", 1, torch.ones(300))}, "weights of negatives"),
         ({"edge_label": torch.ones(2000), "neg_sampling": "triplet"}, "of no use"),
         ({"disjoint": True}, "disjoint is not supported"),
+        ({"neg_sampling": {"amount": 2}}, "unknown negative sampling None"),
+        ({"neg_sampling_ratio": 1e30}, "number of negatives"),
     ],
 )
 def test_wrong_arguments_are_named(dataset, options, message):

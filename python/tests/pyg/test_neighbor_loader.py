@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn import GATConv, GraphSAGE, RGCNConv, SAGEConv, to_hetero
+from torch_geometric.sampler.base import NumNeighbors
 from torch_geometric.utils import k_hop_subgraph, trim_to_layer
 
 import gnarl
@@ -47,6 +50,8 @@ def test_batches_are_data_with_the_fields_of_pyg(dataset, arrays):
         ([7, 8], [7, 8], [0, 1]),
         (torch.arange(300) % 100 == 7, [7, 107, 207], [7, 107, 207]),
         (np.arange(3, dtype=np.int32), [0, 1, 2], [0, 1, 2]),
+        ((None, torch.tensor([4, 2])), [4, 2], [0, 1]),
+        (("_N", None), np.arange(300), np.arange(300)),
     ],
 )
 def test_input_nodes_in_every_form(dataset, nodes, expected, ids):
@@ -175,9 +180,7 @@ def test_typed_batches(typed, typed_arrays):
         for triple, edges in typed_arrays["edges"].items():
             source, _, destination = triple
             store = batch[triple]
-            ends = torch.stack(
-                [batch[source].n_id[store.edge_index[0]], batch[destination].n_id[store.edge_index[1]]]
-            )
+            ends = torch.stack([batch[source].n_id[store.edge_index[0]], batch[destination].n_id[store.edge_index[1]]])
             torch.testing.assert_close(ends, torch.from_numpy(edges)[:, store.e_id])
         assert list(batch.num_sampled_nodes_dict) == batch.node_types
         assert all(len(counts) == 3 for counts in batch.num_sampled_nodes_dict.values())
@@ -205,6 +208,22 @@ def test_fan_outs_by_edge_type(typed):
     del counts["venue", "has", "paper"]
     with pytest.raises(gnarl.UsageError, match="none for edge type venue:has:paper"):
         NeighborLoader(typed, counts, "paper")
+
+
+def test_fan_outs_of_pyg(dataset, typed):
+    assert next(iter(NeighborLoader(dataset, NumNeighbors([2, 2]), batch_size=4))).num_sampled_edges
+    counts = NumNeighbors({("author", "writes", "paper"): [2, 0]}, default=[0, 1])
+    batch = next(iter(NeighborLoader(typed, counts, ("paper", [1, 2, 3]), batch_size=3)))
+    assert batch["author", "writes", "paper"].num_sampled_edges[0] > 0
+    assert batch["paper", "cites", "paper"].num_sampled_edges[0] == 0
+
+
+def test_loaders_are_pickled(dataset):
+    loader = NeighborLoader(dataset, [3, 2], "train", batch_size=20, shuffle=True, seed=3)
+    next(iter(loader))
+    again = pickle.loads(pickle.dumps(loader))
+    for batch, other in zip(loader, again, strict=True):
+        assert torch.equal(batch.n_id, other.n_id) and torch.equal(batch.e_id, other.e_id)
 
 
 def test_weights_decide_where_asked(dataset, arrays):
@@ -239,8 +258,9 @@ def test_tensors_may_be_written_and_kept(dataset, arrays):
 
 
 def test_arguments_that_do_nothing_here_are_told(dataset):
-    with pytest.warns(UserWarning, match="num_workers is ignored"):
+    with pytest.warns(UserWarning, match="num_workers, persistent_workers are ignored"):
         NeighborLoader(dataset, [2], num_workers=2, persistent_workers=True)
+    NeighborLoader(dataset, [2], num_workers=0, worker_init_fn=None)
     for options, message in [
         ({"replace": True}, "replace is not supported"),
         ({"subgraph_type": "induced"}, "subgraph_type='induced'"),
@@ -250,6 +270,9 @@ def test_arguments_that_do_nothing_here_are_told(dataset):
         ({"temporal_strategy": "first"}, "unknown temporal_strategy 'first'"),
         ({"weight_attr": "cost"}, "unknown weight_attr 'cost'"),
         ({"sampler": "fancy"}, "fancy"),
+        ({"batch_size": -1}, "invalid batch_size -1"),
+        ({"threads": 0}, "invalid threads 0"),
+        ({"world_size": 2**40}, "invalid world_size"),
         ({"num_neighbors": []}, "at least one fan-out"),
         ({"num_neighbors": [-2]}, "-2"),
         ({"input_nodes": "training"}, "unknown split 'training'"),
@@ -261,6 +284,8 @@ def test_arguments_that_do_nothing_here_are_told(dataset):
             NeighborLoader(dataset, **{"num_neighbors": [2], **options})
     with pytest.raises(TypeError, match="unexpected argument 'batchsize'"):
         NeighborLoader(dataset, [2], batchsize=3)
+    with pytest.raises(TypeError, match="unexpected argument 'collate_fn'"):
+        NeighborLoader(dataset, [2], collate_fn=list)
 
 
 def test_disjoint_seeds_have_graphs_of_their_own(dataset):
@@ -307,9 +332,7 @@ def test_neighbors_are_no_later_than_their_seed(timed, strategy):
 
 
 def test_the_last_neighbors_are_the_latest(timed):
-    loader = NeighborLoader(
-        timed, [3], [7], input_time=[60], time_attr="time", temporal_strategy="last", batch_size=1
-    )
+    loader = NeighborLoader(timed, [3], [7], input_time=[60], time_attr="time", temporal_strategy="last", batch_size=1)
     [batch] = loader
     [whole] = NeighborLoader(timed, [-1], [7], batch_size=1)
     there = torch.maximum(whole.edge_time, whole.time[whole.edge_index[0]])

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gnarl_common::Result;
+use gnarl_common::staging::interrupt;
 use gnarl_config::RunConfig;
 use gnarl_config::{Engine, Strategy, load};
 use gnarl_train::{Begin, EpochRecord, Finished, Registry, Summary, Watch};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
+use signal_hook::consts::SIGINT;
 
 use super::dataset;
 use super::parse::{alone, engine};
@@ -36,6 +38,9 @@ pub struct TrainArgs {
     /// Print the run's folder, and the record of each epoch, as lines of JSON on stdout, before the result
     #[arg(long)]
     pub stream: bool,
+    /// After each streamed epoch read a line from stdin: 'stop', or the end of the input, stops the run there
+    #[arg(long, requires = "stream", hide = true)]
+    pub attended: bool,
 }
 
 pub fn run(args: &TrainArgs) -> Result<Value> {
@@ -58,7 +63,7 @@ pub fn run(args: &TrainArgs) -> Result<Value> {
         Engine::Local => {
             alone("train.engine = 'local'", "start one process and set train.workers")?;
             dataset::prepare(&mut config, &args.run)?;
-            Ok(json(&train(&config, begin, args.stream)?))
+            Ok(json(&train(&config, begin, Follow::of(args))?))
         }
         Engine::Mpi => under_mpi(&config, begin, args),
     }
@@ -80,7 +85,7 @@ fn under_mpi(config: &RunConfig, begin: Begin, args: &TrainArgs) -> Result<Value
             dataset::find(&mut config, &args.run)?;
         }
         let config = &config;
-        let progress = Progress::new(config.train.epochs, args.stream);
+        let progress = Progress::new(config.train.epochs, Follow::of(args));
         let registry = Registry::default();
         let finished = registry.run_on_watched(rank, config, begin, &progress)?;
         progress.finish();
@@ -94,9 +99,9 @@ fn under_mpi(_: &RunConfig, _: Begin, _: &TrainArgs) -> Result<Value> {
         .hint("build with --features mpi, which requires an MPI library; see docs/cluster.md"))
 }
 
-/// Trains and reports, with progress on stderr, and the records of epochs on stdout if asked to `stream` them.
-pub fn train(config: &RunConfig, begin: Begin, stream: bool) -> Result<Summary> {
-    let progress = Progress::new(config.train.epochs, stream);
+/// Trains and reports, with progress on stderr, and the records of epochs on stdout if asked for.
+pub fn train(config: &RunConfig, begin: Begin, follow: Follow) -> Result<Summary> {
+    let progress = Progress::new(config.train.epochs, follow);
     let finished = Registry::default().run_watched(config, begin, &progress)?;
     progress.finish();
     report(finished)
@@ -129,15 +134,44 @@ fn report(finished: Finished) -> Result<Summary> {
     Ok(summary)
 }
 
+/// Whoever follows a run from outside the process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Follow {
+    /// True if records go to stdout too.
+    stream: bool,
+    /// True if the reader is asked after each epoch to go on.
+    attended: bool,
+}
+
+impl Follow {
+    fn of(args: &TrainArgs) -> Self {
+        Self { stream: args.stream, attended: args.attended }
+    }
+
+    /// Tells an epoch, and asks to stop after it if the reader wants that, or is gone.
+    fn epoch(self, record: &EpochRecord) {
+        if !self.stream {
+            return;
+        }
+        stream(record);
+        if self.attended {
+            let mut answer = String::new();
+            let read = std::io::stdin().read_line(&mut answer);
+            if read.is_err() || answer.is_empty() || answer.trim_end() == "stop" {
+                interrupt::request(SIGINT);
+            }
+        }
+    }
+}
+
 /// A progress bar on terminals; elsewhere the run logs its progress.
 struct Progress {
     bar: Option<ProgressBar>,
-    /// True if records go to stdout too.
-    stream: bool,
+    follow: Follow,
 }
 
 impl Progress {
-    fn new(epochs: usize, stream: bool) -> Self {
+    fn new(epochs: usize, follow: Follow) -> Self {
         let style = "{elapsed_precise} {bar:30} epoch {pos}/{len}, {eta} left  {msg}";
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(epochs as u64);
@@ -146,7 +180,7 @@ impl Progress {
             }
             bar
         });
-        Self { bar, stream }
+        Self { bar, follow }
     }
 
     fn finish(&self) {
@@ -158,15 +192,13 @@ impl Progress {
 
 impl Watch for Progress {
     fn begins(&self, folder: &Path) {
-        if self.stream {
+        if self.follow.stream {
             stream(&serde_json::json!({ "run_dir": folder }));
         }
     }
 
     fn epoch(&self, record: &EpochRecord) {
-        if self.stream {
-            stream(record);
-        }
+        self.follow.epoch(record);
         if let Some(bar) = &self.bar {
             let valid = record.valid.iter().map(|(name, v)| format!(", valid {name} {v:.4}"));
             bar.set_position(record.epoch as u64);

@@ -71,7 +71,8 @@ fn rows_of_edges_without_columns_are_kept_on_request() {
     let csc = make("without", FinishOptions::default()).csc(&Triple::plain()).unwrap();
     assert!(csc.edge.is_none());
     let dataset = make("with", FinishOptions { edge_rows: true, ..FinishOptions::default() });
-    let (mut sources, mut destinations) = (Vec::new(), Vec::new());
+    let mut sources = Vec::new();
+    let mut destinations = Vec::new();
     dataset
         .edges()
         .unwrap()

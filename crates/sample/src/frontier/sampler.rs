@@ -173,7 +173,8 @@ impl FrontierSampler {
         nodes: &mut [Scratch],
         edges: &mut [FrontierEdges],
     ) -> Result<()> {
-        let (view, fanout) = (self.graph.view(edge_type), self.fanouts[edge_type][hop]);
+        let view = self.graph.view(edge_type);
+        let fanout = self.fanouts[edge_type][hop];
         let FrontierEdges { sources, destinations, rows, of_hop } = &mut edges[edge_type];
         if fanout == 0 || frontier.is_empty() {
             of_hop.push(0);

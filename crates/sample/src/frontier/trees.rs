@@ -180,7 +180,8 @@ impl FrontierSampler {
         edges: &mut [FrontierEdges],
         spare: &mut Spare,
     ) -> Result<()> {
-        let (view, fanout) = (self.graph.view(edge_type), self.fanouts[edge_type][hop]);
+        let view = self.graph.view(edge_type);
+        let fanout = self.fanouts[edge_type][hop];
         let schema = self.graph.schema();
         let (src, dst) = schema.ends(edge_type);
         let key = schema.draw_key(key, edge_type);
@@ -193,7 +194,8 @@ impl FrontierSampler {
             if fanout == 0 {
                 break;
             }
-            let (node, tree) = (nodes[dst].nodes[at], nodes[dst].trees[at]);
+            let node = nodes[dst].nodes[at];
+            let tree = nodes[dst].trees[at];
             let list = view.list(node)?;
             let key = key.with(roots.names[tree as usize]);
             match &timed {

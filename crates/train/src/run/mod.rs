@@ -18,6 +18,7 @@ pub(crate) mod setup;
 mod summary;
 mod train;
 mod trained;
+mod watch;
 #[cfg(feature = "serve")]
 mod work;
 
@@ -27,7 +28,8 @@ pub use infer::{Infer, Leader, infer_by_threads, infer_on};
 pub use places::run_folder;
 pub use prepared::PreparedSummary;
 pub use summary::{Finished, Summary};
-pub use train::{Watch, run, run_on};
+pub use train::{run, run_on};
 pub use trained::{OpenOptions, TrainedRun};
+pub use watch::Watch;
 #[cfg(feature = "serve")]
 pub use work::{Work, WorkOptions};

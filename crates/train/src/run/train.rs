@@ -32,29 +32,12 @@ use crate::run::partition::open_parts;
 use crate::run::prepared::{check_prepared, drawn_elsewhere, with_batches};
 use crate::run::setup::{KeptServer, Purpose, Setup, Source};
 use crate::run::summary::Finished;
+use crate::run::watch::{Epochs, Watch};
 use crate::session::{Session, Threads, threads_each};
 use crate::state::{Progress, Start, TrainState};
 use crate::telemetry::EpochRecord;
 use crate::telemetry::prometheus::Metrics;
 use crate::telemetry::pulse::Pulse;
-
-/// Whoever follows a run. Its methods are called on the first rank.
-pub trait Watch: Sync {
-    /// The run's folder is known; training begins.
-    fn begins(&self, _folder: &Path) {}
-
-    /// An epoch has ended.
-    fn epoch(&self, record: &EpochRecord);
-}
-
-/// A function that is called after every epoch.
-struct Epochs<'a>(&'a (dyn Fn(&EpochRecord) + Sync));
-
-impl Watch for Epochs<'_> {
-    fn epoch(&self, record: &EpochRecord) {
-        (self.0)(record);
-    }
-}
 
 /// Trains by `config`, on threads of this process, with the models of the library. See
 /// [`Registry::run`].
