@@ -121,7 +121,7 @@ def main():
     make(given.data)
     for system in given.systems.split(","):
         command = [sys.executable, __file__, given.data, "--one", system, "--batches", str(given.batches)]
-        ran = subprocess.run(command, capture_output=True, text=True)
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
         print(ran.stdout.strip() or f"{system} ended with {ran.returncode}: {ran.stderr.strip()[-300:]}")
 
 

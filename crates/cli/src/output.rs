@@ -1,5 +1,6 @@
 //! Output: logs, progress and results.
 
+use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -137,11 +138,11 @@ pub fn print_result(result: &Value) -> u8 {
     }
 }
 
-/// Prints a part of the result as a line of JSON on stdout, at once.
-pub fn stream(value: &impl Serialize) {
+/// Prints a part of the result as a line on stdout, at once.
+pub fn stream(line: &impl Display) {
     let mut out = std::io::stdout().lock();
     // Whoever reads no more has seen enough.
-    let _ = writeln!(out, "{}", json(value)).and_then(|()| out.flush());
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
 /// Prints an error with its hint on stderr.

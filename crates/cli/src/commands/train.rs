@@ -153,7 +153,7 @@ impl Follow {
         if !self.stream {
             return;
         }
-        stream(record);
+        stream(&record.line());
         if self.attended {
             let mut answer = String::new();
             let read = std::io::stdin().read_line(&mut answer);

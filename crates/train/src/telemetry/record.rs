@@ -60,6 +60,18 @@ pub struct ExchangedBytes {
 }
 
 impl EpochRecord {
+    /// The line of `metrics.jsonl`: the record with its verdict, as JSON.
+    pub fn line(&self) -> String {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            #[serde(flatten)]
+            record: &'a EpochRecord,
+            verdict: String,
+        }
+        let verdict = self.verdict().to_string();
+        serde_json::to_string(&Line { record: self, verdict }).unwrap_or_default()
+    }
+
     /// The bottleneck of the epoch.
     pub fn verdict(&self) -> Verdict {
         Verdict::of(&self.stages, self.seconds, self.batch_workers.unwrap_or(0))

@@ -17,7 +17,6 @@ use gnarl_common::staging::{LockFile, sweep_files};
 use gnarl_common::{Error, Result, ResultExt};
 use gnarl_config::{OutputSection, RunConfig, absolute};
 use gnarl_objects::is_uri;
-use serde::Serialize;
 
 use crate::data::prepared::digest;
 use crate::embeddings::EMBEDDINGS;
@@ -195,7 +194,7 @@ impl RunFolder {
     /// of epochs that are trained again.
     pub fn start_metrics(&self, history: &[EpochRecord]) -> Result<()> {
         let path = self.dir.join(METRICS);
-        let lines: String = history.iter().map(|record| line(record) + "\n").collect();
+        let lines: String = history.iter().map(|record| record.line() + "\n").collect();
         atomic_write(&path, lines.as_bytes())?;
         let file = File::options().append(true).open(&path).at(&path)?;
         *self.metrics.lock().unwrap_or_else(|e| e.into_inner()) = Some(file);
@@ -215,7 +214,7 @@ impl RunFolder {
     pub fn append(&self, record: &EpochRecord) -> Result<()> {
         let path = self.dir.join(METRICS);
         match self.metrics.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
-            Some(file) => writeln!(file, "{}", line(record)).at(&path),
+            Some(file) => writeln!(file, "{}", record.line()).at(&path),
             None => Ok(()),
         }
     }
@@ -247,18 +246,6 @@ pub(super) fn keep_report(place: &Path) -> Result<()> {
     if is_uri(place) { objects::add(place, REPORT) } else { Ok(()) }
 }
 
-/// A line of `metrics.jsonl`.
-fn line(record: &EpochRecord) -> String {
-    #[derive(Serialize)]
-    struct Line<'a> {
-        #[serde(flatten)]
-        record: &'a EpochRecord,
-        verdict: String,
-    }
-    let verdict = record.verdict().to_string();
-    serde_json::to_string(&Line { record, verdict }).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,7 +273,7 @@ mod tests {
     fn a_line_is_the_record_with_its_verdict() {
         let stages = Stages { compute: 0.9, ..Stages::default() };
         let record = EpochRecord { epoch: 3, seconds: 1.0, stages, ..EpochRecord::default() };
-        let line = line(&record);
+        let line = record.line();
         assert_eq!(serde_json::from_str::<EpochRecord>(&line).unwrap(), record);
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["verdict"], record.verdict().to_string());
