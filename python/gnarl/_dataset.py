@@ -65,7 +65,7 @@ class Dataset:
 
     @property
     def is_heterogeneous(self) -> bool:
-        """Whether there are several types of nodes or edges."""
+        """True if there are several types of nodes or edges."""
         return len(self.node_types) > 1 or len(self.edge_types) > 1
 
     def metadata(self) -> tuple[list[str], list[EdgeType]]:
@@ -182,15 +182,15 @@ class Dataset:
 
     def edge_features(self, edge_type: EdgeType | str | None = None) -> NDArray[np.float32] | None:
         """The features of all edges of a type, or None without any."""
-        return self._graph.edge_columns(edge_name(self.edge_type(edge_type)))[0]
+        return self._graph.edge_features(edge_name(self.edge_type(edge_type)))
 
     def edge_weights(self, edge_type: EdgeType | str | None = None) -> NDArray[np.float32] | None:
         """The weights of all edges of a type, or None without any."""
-        return self._graph.edge_columns(edge_name(self.edge_type(edge_type)))[1]
+        return self._graph.edge_weights(edge_name(self.edge_type(edge_type)))
 
     def edge_times(self, edge_type: EdgeType | str | None = None) -> NDArray[np.int64] | None:
         """The times of all edges of a type, or None without any."""
-        return self._graph.edge_columns(edge_name(self.edge_type(edge_type)))[2]
+        return self._graph.edge_times(edge_name(self.edge_type(edge_type)))
 
     def user_ids(self, nodes: ArrayLike | None = None, node_type: str | None = None) -> NDArray[np.int64] | list[str]:
         """The ids that the input gave to nodes, by default to all."""

@@ -101,8 +101,14 @@ class Graph:
     def node_times(self, node_type: str) -> _Int64Vector | None:
         """The times of all nodes of a type, or None."""
 
-    def edge_columns(self, edge_type: str) -> tuple[_Float32Matrix | None, _Float32Vector | None, _Int64Vector | None]:
-        """Features, weights and times of all edges of a type in the order of their rows, each of them or None."""
+    def edge_features(self, edge_type: str) -> _Float32Matrix | None:
+        """The features of all edges of a type in the order of their rows, or None."""
+
+    def edge_weights(self, edge_type: str) -> _Float32Vector | None:
+        """The weights of all edges likewise."""
+
+    def edge_times(self, edge_type: str) -> _Int64Vector | None:
+        """The times of all edges likewise."""
 
     def user_ids(self, node_type: str, nodes: NDArray[np.int64]) -> _Int64Vector | list[str]:
         """The ids that the user gave to nodes: an array of integers, or a list of texts."""

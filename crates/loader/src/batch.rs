@@ -22,7 +22,7 @@ pub struct Batch {
     pub edges: Vec<BatchEdges>,
     /// The time of each seed, in temporal sampling.
     pub seed_times: Option<Vec<i64>>,
-    /// Where the seeds are edges, these.
+    /// The edges that the batch is around, if it is around edges.
     pub links: Option<BatchLinks>,
 }
 

@@ -1,4 +1,4 @@
-//! What a loader is asked for.
+//! Options of loaders.
 
 use gnarl_common::{Error, Result};
 use gnarl_sample::TemporalRule;

@@ -81,7 +81,8 @@ fn batches_have_the_columns_of_their_nodes_and_edges_of_the_graph() {
         for ((&src, &dst), &edge) in
             edges.sources().iter().zip(edges.destinations()).zip(&edges.ids)
         {
-            let (src, dst) = (ids[src as usize], ids[dst as usize]);
+            let src = ids[src as usize];
+            let dst = ids[dst as usize];
             let place = edge as usize - lists.indptr.get(dst.into()) as usize;
             assert_eq!(lists.sources(dst)[place], src);
         }
@@ -100,7 +101,8 @@ fn a_seed_that_is_given_twice_has_two_nodes_with_the_same_neighbors() {
     let loader =
         NeighborLoader::new(graph.clone(), seeds, (&fanouts, Rule::Uniform), options).unwrap();
     let batch = batches(&loader, 0).remove(0);
-    let (nodes, edges) = (&batch.nodes[0], &batch.edges[0]);
+    let nodes = &batch.nodes[0];
+    let edges = &batch.edges[0];
     assert_eq!(nodes.ids[..6], [7, 9, 7, 11, 7, 9]);
     let sources_of = |node: i64| -> Vec<i64> {
         let all = edges.sources().iter().zip(edges.destinations());

@@ -28,11 +28,14 @@ impl Graph {
         let found = name.parse().and_then(|triple| self.inner.schema().edge_type(&triple));
         found.raise(py)
     }
-}
 
-/// Arrays of features, weights and times.
-type EdgeColumns<'py> =
-    (Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
+    /// The rows of all edges of a type.
+    fn edge_rows(&self, py: Python<'_>, number: usize) -> PyResult<Vec<u64>> {
+        let triple = &self.inner.schema().edge_types()[number];
+        let stored = self.inner.dataset().manifest().edge_type(triple).raise(py)?;
+        Ok((0..stored.count).collect())
+    }
+}
 
 /// The labels of nodes as an array.
 pub fn label_array(py: Python<'_>, labels: Option<LabelRows>) -> PyResult<Bound<'_, PyAny>> {
@@ -187,23 +190,39 @@ impl Graph {
         Ok(self.inner.times_of(number, &nodes).map(|times| array(py, times)))
     }
 
-    /// Features, weights and times of all edges of a type in the order of their rows, each of them or None.
-    fn edge_columns<'py>(&self, py: Python<'py>, edge_type: &str) -> PyResult<EdgeColumns<'py>> {
+    /// The features of all edges of a type in the order of their rows, or None.
+    fn edge_features<'py>(
+        &self,
+        py: Python<'py>,
+        edge_type: &str,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let number = self.edge_type(py, edge_type)?;
-        let triple = &self.inner.schema().edge_types()[number];
-        let count = self.inner.dataset().manifest().edge_type(triple).raise(py)?.count;
-        let found = py.detach(|| {
-            let edges: Vec<u64> = (0..count).collect();
-            let features = self.inner.edge_features_of(number, &edges, &Arc::default())?;
-            let weights = self.inner.weights_of(number, &edges);
-            Ok((features, weights, self.inner.edge_times_of(number, &edges)))
-        });
-        let (features, weights, times) = found.raise(py)?;
-        Ok((
-            features.map(|features| rows(py, features, count as usize)).transpose()?,
-            weights.map(|weights| array(py, weights)),
-            times.map(|times| array(py, times)),
-        ))
+        let edges = self.edge_rows(py, number)?;
+        // Memory of its own, which goes when the array does.
+        let found = py.detach(|| self.inner.edge_features_of(number, &edges, &Arc::default()));
+        found.raise(py)?.map(|found| rows(py, found, edges.len())).transpose()
+    }
+
+    /// The weights of all edges likewise.
+    fn edge_weights<'py>(
+        &self,
+        py: Python<'py>,
+        edge_type: &str,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let number = self.edge_type(py, edge_type)?;
+        let edges = self.edge_rows(py, number)?;
+        Ok(self.inner.weights_of(number, &edges).map(|weights| array(py, weights)))
+    }
+
+    /// The times of all edges likewise.
+    fn edge_times<'py>(
+        &self,
+        py: Python<'py>,
+        edge_type: &str,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let number = self.edge_type(py, edge_type)?;
+        let edges = self.edge_rows(py, number)?;
+        Ok(self.inner.edge_times_of(number, &edges).map(|times| array(py, times)))
     }
 
     /// The ids that the user gave to nodes: an array of integers, or a list of texts.

@@ -42,7 +42,7 @@ impl Batches {
     }
 }
 
-/// What all loaders are asked for, by keyword.
+/// Options of all loaders, by keyword.
 struct Asked {
     fanouts: HeteroFanouts,
     rule: Rule,

@@ -23,7 +23,7 @@ pub struct Writer {
     claim: Option<Claim>,
 }
 
-/// What a column is of.
+/// The owner of a column.
 enum Owner {
     Nodes(String),
     Edges(Triple),

@@ -122,6 +122,47 @@ def positive(**given: int) -> None:
             raise UsageError(f"invalid {name} {value}", "expected a positive number")
 
 
+def options(
+    dataset: Dataset,
+    num_neighbors: Any,
+    *,
+    batch_size: int,
+    threads: int | None,
+    rule: str = "uniform",
+    disjoint: bool = False,
+    time: str | None = None,
+    shuffle: bool = False,
+    drop_last: bool = False,
+    seed: int = 0,
+    rank: int = 0,
+    world_size: int = 1,
+    prefetch: int = 2,
+    features: bool = True,
+    labels: bool = True,
+) -> dict[str, Any]:
+    """The options of a loader of the extension module."""
+    threads = threads_of(threads)
+    positive(batch_size=batch_size, world_size=world_size, prefetch=prefetch, threads=threads)
+    default, by_type = fan_outs(dataset, num_neighbors)
+    return {
+        "fanouts": default,
+        "fanouts_of": by_type,
+        "rule": rule,
+        "disjoint": disjoint,
+        "time": time,
+        "batch_size": batch_size,
+        "shuffle": shuffle,
+        "drop_last": drop_last,
+        "seed": seed,
+        "rank": rank,
+        "world_size": world_size,
+        "threads": threads,
+        "prefetch": prefetch,
+        "features": features,
+        "labels": labels,
+    }
+
+
 def integers(what: str, given: Any) -> Any:
     """An array of 64-bit integers from a tensor, an array or a list."""
     found = given.detach().cpu().numpy() if isinstance(given, Tensor) else np.asarray(given)

@@ -28,12 +28,7 @@ def to_data(dataset: Dataset, batch: Any) -> Data | HeteroData:
 
 def _fill_nodes(store: Any, columns: Any) -> None:
     ids, features, labels, times, trees, of_hop = columns
-    if features is not None:
-        store.x = torch.from_numpy(features)
-    if labels is not None:
-        store.y = torch.from_numpy(labels)
-    if times is not None:
-        store.time = torch.from_numpy(times)
+    fill_node_columns(store, features, labels, times)
     if trees is not None:
         store.batch = torch.from_numpy(trees)
     store.n_id = torch.from_numpy(ids)
@@ -45,11 +40,21 @@ def _fill_edges(store: Any, columns: Any) -> None:
     ends, ids, features, weights, times, of_hop = columns
     store.edge_index = torch.from_numpy(ends)
     store.e_id = torch.from_numpy(ids)
-    if features is not None:
-        store.edge_attr = torch.from_numpy(features)
-    if weights is not None:
-        store.edge_weight = torch.from_numpy(weights)
-    if times is not None:
-        # In a homogeneous batch the name is taken where nodes have times.
-        store["edge_time" if "time" in store else "time"] = torch.from_numpy(times)
+    fill_edge_columns(store, features, weights, times)
     store.num_sampled_edges = of_hop
+
+
+def fill_node_columns(store: Any, features: Any, labels: Any, times: Any) -> None:
+    """Adds the columns of nodes that there are, by the names of PyTorch Geometric."""
+    for name, values in (("x", features), ("y", labels), ("time", times)):
+        if values is not None:
+            store[name] = torch.from_numpy(values)
+
+
+def fill_edge_columns(store: Any, features: Any, weights: Any, times: Any) -> None:
+    """Adds the columns of edges that there are likewise."""
+    # In a homogeneous graph the name is taken where nodes have times.
+    time = "edge_time" if "time" in store else "time"
+    for name, values in (("edge_attr", features), ("edge_weight", weights), (time, times)):
+        if values is not None:
+            store[name] = torch.from_numpy(values)

@@ -9,6 +9,7 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 from gnarl._dataset import PLAIN, EdgeType
+from gnarl.pyg._batches import fill_edge_columns, fill_node_columns
 
 if TYPE_CHECKING:
     from gnarl._dataset import Dataset
@@ -43,26 +44,12 @@ def to_pyg(dataset: Dataset) -> Data | HeteroData:
 
 def _fill_edges(store: Any, dataset: Dataset, of: EdgeType) -> None:
     store.edge_index = torch.from_numpy(dataset.edges(of))
-    features, weights, times = dataset.edge_features(of), dataset.edge_weights(of), dataset.edge_times(of)
-    if features is not None:
-        store.edge_attr = torch.from_numpy(features)
-    if weights is not None:
-        store.edge_weight = torch.from_numpy(weights)
-    if times is not None:
-        # In a homogeneous graph the name is taken where nodes have times.
-        store["edge_time" if "time" in store else "time"] = torch.from_numpy(times)
+    fill_edge_columns(store, dataset.edge_features(of), dataset.edge_weights(of), dataset.edge_times(of))
 
 
 def _fill_nodes(store: Any, dataset: Dataset, of: str) -> None:
     store.num_nodes = dataset.num_nodes(of)
-    features, labels = dataset.features(node_type=of), dataset.labels(node_type=of)
-    if features is not None:
-        store.x = torch.from_numpy(features)
-    if labels is not None:
-        store.y = torch.from_numpy(labels)
-    times = dataset.times(of)
-    if times is not None:
-        store.time = torch.from_numpy(times)
+    fill_node_columns(store, dataset.features(node_type=of), dataset.labels(node_type=of), dataset.times(of))
     known = dataset.splits(of)
     for mask, split in _MASKS.items():
         if split in known:

@@ -98,21 +98,7 @@ def _compute(
         dataset._graph,
         of,
         np.arange(dataset.num_nodes(of)),
-        fanouts=[-1],
-        fanouts_of=[],
-        rule="uniform",
-        disjoint=False,
-        time=None,
-        batch_size=batch_size,
-        shuffle=False,
-        drop_last=False,
-        seed=0,
-        rank=0,
-        world_size=1,
-        threads=arguments.threads_of(threads),
-        prefetch=2,
-        features=rows is None,
-        labels=False,
+        **arguments.options(dataset, [-1], batch_size=batch_size, threads=threads, features=rows is None, labels=False),
     )
     found = None
     first = 0

@@ -88,14 +88,11 @@ class LinkNeighborLoader(Loader):
         )
         arguments.check_subgraph(subgraph_type, directed)
         arguments.warn_of(kwargs)
-        arguments.positive(batch_size=batch_size, world_size=world_size, prefetch=prefetch)
-        arguments.positive(threads=arguments.threads_of(threads))
         arguments.rule_in_time(None, temporal_strategy)
         self.input_type, edges = _input_edges(self.data, edge_label_index)
         self.mode, amount = _negatives(neg_sampling, neg_sampling_ratio)
         self._amount = int(amount)
         self._labels = _labels(edge_label, edges.shape[1], self.mode)
-        default, by_type = arguments.fan_outs(self.data, num_neighbors)
         self._examples = edges.shape[1]
         self._loader = _gnarl.Loader.of_edges(
             self.data._graph,
@@ -104,21 +101,19 @@ class LinkNeighborLoader(Loader):
             np.ascontiguousarray(edges[1]),
             float(amount) if self.mode == "binary" else None,
             int(amount) if self.mode == "triplet" else None,
-            fanouts=default,
-            fanouts_of=by_type,
-            rule=arguments.rule_of(sampler, weight_attr),
-            disjoint=False,
-            time=None,
-            batch_size=batch_size,
-            shuffle=shuffle,
-            drop_last=drop_last,
-            seed=arguments.seed_of(seed, generator, world_size),
-            rank=rank,
-            world_size=world_size,
-            threads=arguments.threads_of(threads),
-            prefetch=prefetch,
-            features=True,
-            labels=True,
+            **arguments.options(
+                self.data,
+                num_neighbors,
+                rule=arguments.rule_of(sampler, weight_attr),
+                batch_size=batch_size,
+                shuffle=shuffle,
+                drop_last=drop_last,
+                seed=arguments.seed_of(seed, generator, world_size),
+                rank=rank,
+                world_size=world_size,
+                threads=threads,
+                prefetch=prefetch,
+            ),
         )
 
     def _add_inputs(self, data: Any, batch: Any) -> None:
@@ -167,7 +162,7 @@ def _input_edges(dataset: Dataset, given: Any) -> tuple[EdgeType, Any]:
 
 
 def _is_row(value: Any) -> bool:
-    """Whether a value is a row of ids, and neither an edge type nor nothing."""
+    """Tells a row of ids from an edge type and from nothing."""
     if value is None or isinstance(value, str):
         return False
     return not (isinstance(value, (tuple, list)) and any(isinstance(item, str) for item in value))

@@ -90,34 +90,31 @@ class NeighborLoader(Loader):
         )
         arguments.check_subgraph(subgraph_type, directed)
         arguments.warn_of(kwargs)
-        arguments.positive(batch_size=batch_size, world_size=world_size, prefetch=prefetch)
-        arguments.positive(threads=arguments.threads_of(threads))
         time = arguments.rule_in_time(time_attr, temporal_strategy)
         if input_time is not None and time is None:
             raise UsageError("input_time is given without time_attr", "time_attr='time' samples in time")
         self.input_type, nodes, self._ids = arguments.input_nodes(self.data, input_nodes)
-        default, by_type = arguments.fan_outs(self.data, num_neighbors)
         self._examples = len(nodes)
         self._loader = _gnarl.Loader.of_nodes(
             self.data._graph,
             self.input_type,
             nodes,
             None if input_time is None else arguments.integers("input times", input_time).reshape(-1),
-            fanouts=default,
-            fanouts_of=by_type,
-            rule=arguments.rule_of(sampler, weight_attr),
-            disjoint=disjoint,
-            time=time,
-            batch_size=batch_size,
-            shuffle=shuffle,
-            drop_last=drop_last,
-            seed=arguments.seed_of(seed, generator, world_size),
-            rank=rank,
-            world_size=world_size,
-            threads=arguments.threads_of(threads),
-            prefetch=prefetch,
-            features=True,
-            labels=True,
+            **arguments.options(
+                self.data,
+                num_neighbors,
+                rule=arguments.rule_of(sampler, weight_attr),
+                disjoint=disjoint,
+                time=time,
+                batch_size=batch_size,
+                shuffle=shuffle,
+                drop_last=drop_last,
+                seed=arguments.seed_of(seed, generator, world_size),
+                rank=rank,
+                world_size=world_size,
+                threads=threads,
+                prefetch=prefetch,
+            ),
         )
 
     def _add_inputs(self, data: Any, batch: Any) -> None:

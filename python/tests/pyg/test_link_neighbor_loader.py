@@ -1,4 +1,4 @@
-"""What models of PyTorch Geometric expect of a LinkNeighborLoader."""
+"""LinkNeighborLoader as models of PyTorch Geometric expect it."""
 
 from __future__ import annotations
 

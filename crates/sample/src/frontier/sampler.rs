@@ -6,7 +6,7 @@ use gnarl_common::{Context, Error, Result};
 use super::batch::{FrontierBatch, FrontierEdges};
 use super::recorded::Recorded;
 use crate::exact::Exact;
-use crate::heterogeneous::{no_weights, targets};
+use crate::heterogeneous::{drawable, targets};
 use crate::labor::Labor;
 use crate::neighbors::{Draw, sample_from};
 use crate::parts::Rule;
@@ -61,13 +61,7 @@ impl FrontierSampler {
     /// As [`HeteroSampler::new`](crate::HeteroSampler::new).
     pub fn new(graph: &HeteroSampleGraph, fanouts: &HeteroFanouts, rule: Rule) -> Result<Self> {
         let hops = fanouts.hops();
-        let fanouts = fanouts.resolve(graph.schema())?;
-        for (edge_type, fanouts) in fanouts.iter().enumerate() {
-            let chosen = fanouts.iter().any(|&fanout| fanout != 0 && fanout != u32::MAX);
-            if chosen && rule == Rule::Weighted && !graph.is_weighted(edge_type) {
-                return Err(no_weights(&graph.schema().edge_types()[edge_type]));
-            }
-        }
+        let fanouts = drawable(graph, fanouts, rule)?;
         Ok(Self { graph: graph.clone(), fanouts, hops, rule, by_time: None })
     }
 
@@ -137,8 +131,9 @@ impl FrontierSampler {
         let mut reached = count(nodes);
         let mut nodes_of_hop: Vec<Vec<usize>> = reached.iter().map(|&seeds| vec![seeds]).collect();
         let mut edges = vec![FrontierEdges::default(); schema.edge_types().len()];
+        let order = schema.by_name();
         for hop in 0..self.hops {
-            for edge_type in schema.by_name() {
+            for &edge_type in &order {
                 let dst = schema.ends(edge_type).1;
                 let frontier = nodes[dst].nodes()[expanded[dst]..reached[dst]].to_vec();
                 self.hop::<D>(edge_type, hop, (expanded[dst], &frontier), key, nodes, &mut edges)

@@ -126,8 +126,9 @@ impl FrontierSampler {
         let mut nodes_of_hop: Vec<Vec<usize>> = reached.iter().map(|&seeds| vec![seeds]).collect();
         let mut edges = vec![FrontierEdges::default(); schema.edge_types().len()];
         let mut spare = Spare::default();
+        let order = schema.by_name();
         for hop in 0..self.hops {
-            for edge_type in schema.by_name() {
+            for &edge_type in &order {
                 let dst = schema.ends(edge_type).1;
                 let frontier = expanded[dst]..reached[dst];
                 self.grow::<D>(

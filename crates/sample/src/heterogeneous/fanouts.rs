@@ -69,7 +69,7 @@ impl HeteroFanouts {
     }
 
     /// Per edge type of `schema` the fan-out of each hop; `u32::MAX` takes all.
-    pub(crate) fn resolve(&self, schema: &Schema) -> Result<Vec<Vec<u32>>> {
+    pub(super) fn resolve(&self, schema: &Schema) -> Result<Vec<Vec<u32>>> {
         if self.default.is_empty() {
             return Err(Error::usage("a neighbor sampler requires at least one fan-out"));
         }

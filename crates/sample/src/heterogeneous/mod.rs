@@ -15,4 +15,4 @@ pub use parts::{EdgeServices, HeteroPartsSampler, HeteroTemporalPartsSampler, lo
 pub use sampler::{HeteroSampler, HeteroScratch};
 pub use temporal::{HeteroTemporalBatch, HeteroTemporalSampler, SeedsAt};
 
-pub(crate) use sampler::{no_weights, targets};
+pub(crate) use sampler::{drawable, targets};

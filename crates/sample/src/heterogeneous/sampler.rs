@@ -87,14 +87,33 @@ impl HeteroScratch {
 }
 
 /// The error of a rule that needs weights of an edge type that has none.
-pub(crate) fn no_weights(triple: &Triple) -> Error {
+pub(super) fn no_weights(triple: &Triple) -> Error {
     Error::usage(format!("edge type {triple} has no weights to sample by")).hint(
         "take all of it (fan-out -1) or none (0), import it with weights, or sample by another rule",
     )
 }
 
+/// Per edge type the fan-out of each hop.
+///
+/// # Errors
+/// If fan-outs are wrong, or the rule needs weights of edges that have none.
+pub(crate) fn drawable(
+    graph: &HeteroSampleGraph,
+    fanouts: &HeteroFanouts,
+    rule: Rule,
+) -> Result<Vec<Vec<u32>>> {
+    let fanouts = fanouts.resolve(graph.schema())?;
+    for (edge_type, fanouts) in fanouts.iter().enumerate() {
+        let chosen = fanouts.iter().any(|&fanout| fanout != 0 && fanout != u32::MAX);
+        if chosen && rule == Rule::Weighted && !graph.is_weighted(edge_type) {
+            return Err(no_weights(&graph.schema().edge_types()[edge_type]));
+        }
+    }
+    Ok(fanouts)
+}
+
 /// The error of seeds of one type that are given twice.
-pub(crate) fn duplicate_seeds(schema: &Schema, seed_type: usize) -> Error {
+pub(super) fn duplicate_seeds(schema: &Schema, seed_type: usize) -> Error {
     let name = &schema.node_types()[seed_type];
     Error::usage(format!("duplicate seeds of type '{name}'"))
 }
@@ -125,13 +144,8 @@ impl HeteroSampler {
     /// If there are no fan-outs, those of an edge type are wrong, there is no such edge type, or
     /// the rule needs weights of edges that have none.
     pub fn new(graph: &HeteroSampleGraph, fanouts: &HeteroFanouts, rule: Rule) -> Result<Self> {
-        let (hops, fanouts) = (fanouts.hops(), fanouts.resolve(graph.schema())?);
-        for (edge_type, fanouts) in fanouts.iter().enumerate() {
-            let chosen = fanouts.iter().any(|&fanout| fanout != 0 && fanout != u32::MAX);
-            if chosen && rule == Rule::Weighted && !graph.is_weighted(edge_type) {
-                return Err(no_weights(&graph.schema().edge_types()[edge_type]));
-            }
-        }
+        let hops = fanouts.hops();
+        let fanouts = drawable(graph, fanouts, rule)?;
         Ok(Self { graph: graph.clone(), fanouts, hops, rule })
     }
 

@@ -1,4 +1,4 @@
-//! What frontier samplers must hold to, by every rule.
+//! Frontier samplers by every rule: hops, rows of edges, trees, times.
 
 use std::collections::HashSet;
 
