@@ -6,11 +6,13 @@ Geometric, and :func:`train` trains a model of gnarl's own. Nothing here needs P
 
 from __future__ import annotations
 
-from gnarl import _gnarl
+from gnarl import _gnarl, callbacks
 from gnarl._commands import evaluate, generate, import_, infer, inspect, partition, plan, train
 from gnarl._dataset import Dataset, open
 from gnarl._errors import CommandError, DataError, Error, IoError, LimitError, RankError, UsageError
+from gnarl._relational import from_relational
 from gnarl._run import Run
+from gnarl._tables import from_tables
 from gnarl._write import from_arrays, from_pyg
 
 __version__: str = _gnarl.__version__
@@ -25,9 +27,12 @@ __all__ = [
     "RankError",
     "Run",
     "UsageError",
+    "callbacks",
     "evaluate",
     "from_arrays",
     "from_pyg",
+    "from_relational",
+    "from_tables",
     "generate",
     "import_",
     "infer",

@@ -11,19 +11,18 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 from gnarl._errors import CommandError, UsageError
 from gnarl._run import Run
 from gnarl._toml import to_toml
+from gnarl._watchers import Callback, Watchers
 
 Path_ = str | os.PathLike[str]
 #: Exit code of a command that was asked to stop.
 _INTERRUPTED = 130
-#: Called with the record of each epoch; training stops after it if it returns False.
-Callback = Callable[[dict[str, Any]], object]
 
 
 def import_(
@@ -63,7 +62,7 @@ def inspect(dataset: Any, *, quiet: bool = True, **options: Any) -> dict[str, An
 
 def train(
     config: Path_ | Mapping[str, Any],
-    callback: Callback | None = None,
+    callback: Callback | Iterable[Callback] | None = None,
     *,
     settings: Mapping[str, Any] | None = None,
     resume: bool = False,
@@ -74,8 +73,9 @@ def train(
 
     Args:
         config: A run file, or its sections: ``{"dataset": {"path": "data/cora"}, "train": {"epochs": 50}}``.
-        callback: Called with the record of each epoch. Training stops after the epoch if it returns False; what was
-            learned stays, and ``resume=True`` continues.
+        callback: Called with the record of each epoch, or several that are. Training stops after the epoch if one
+            returns False; what was learned stays, and ``resume=True`` continues. Methods ``start(config)``,
+            ``finish(run)`` and ``fail(error)`` of a callback are called too, if it has them (:mod:`gnarl.callbacks`).
         settings: Keys that replace those of ``config``: ``{"train.lr": 0.01}``.
         resume: Continue from the checkpoint of an interrupted run.
         restart: Start over, replacing an existing run.
@@ -88,9 +88,16 @@ def train(
     """
     words = [f"--set={key}={_toml_value(value)}" for key, value in (settings or {}).items()]
     words += _words({"resume": resume, "restart": restart, "stream": True, "attended": True})
-    with _run_file(config) as place:
-        result = _run_command(["train", place, *words], quiet=quiet, attended=True, callback=callback)
-    return Run(result["run_dir"])
+    watchers = Watchers(callback, config)
+    try:
+        with _run_file(config) as place:
+            result = _run_command(["train", place, *words], quiet=quiet, watchers=watchers)
+    except BaseException as error:
+        watchers.fail(error)
+        raise
+    run = Run(result["run_dir"])
+    watchers.finish(run)
+    return run
 
 
 def evaluate(run: Any, *, quiet: bool = True, **options: Any) -> dict[str, Any]:
@@ -186,8 +193,10 @@ class _Log(threading.Thread):
 
 def _environment() -> dict[str, str]:
     """The environment of a command: it finds this package, wherever this process has found it."""
-    places = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
+    # As absolute paths, which hold in any folder.
+    known = [os.path.abspath(place) for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place]
+    places = [str(Path(__file__).parent.parent.absolute()), *known]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(places)}
 
 
 def _answer(command: subprocess.Popen[str], answer: str) -> None:
@@ -201,14 +210,15 @@ def _answer(command: subprocess.Popen[str], answer: str) -> None:
 
 
 def _run_command(
-    words: list[str], *, quiet: bool, attended: bool = False, callback: Callback | None = None
+    words: list[str], *, quiet: bool, folder: Path_ | None = None, watchers: Watchers | None = None
 ) -> dict[str, Any]:
-    """Runs a command and returns its result, the last line of its output. One that is attended waits after each epoch for
-    an answer, and stops where this process is gone."""
+    """Runs a command, in ``folder`` if that is given, and returns its result, the last line of its output. One with
+    watchers waits after each epoch for an answer, and stops where this process is gone."""
     command = subprocess.Popen(
         [sys.executable, "-P", "-m", "gnarl", *words],
         env=_environment(),
-        stdin=subprocess.PIPE if attended else subprocess.DEVNULL,
+        cwd=folder,
+        stdin=subprocess.PIPE if watchers else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -222,7 +232,7 @@ def _run_command(
     log.start()
     result: dict[str, Any] = {}
     run_dir: str | None = None
-    interrupted = stopped = False
+    interrupted = asked = False
     try:
         while True:
             try:
@@ -232,15 +242,23 @@ def _run_command(
                 if line.startswith("{"):
                     # Of a run the first line has the folder, and the last the result.
                     result = json.loads(line)
-                    run_dir = result.get("run_dir", run_dir)
-                    if attended and "epoch" in result:
+                    if watchers and run_dir is None and "run_dir" in result:
+                        run_dir = str(result["run_dir"])
+                        watchers.start(run_dir)
+                    if watchers and "epoch" in result:
                         # It goes on, or stops, once it has the answer.
-                        stopped = stopped or (callback is not None and callback(result) is False)
-                        _answer(command, "stop" if stopped else "go")
+                        asked = True
+                        watchers.epoch(result)
+                        _answer(command, "stop" if watchers.stopped else "go")
+                        asked = False
             except KeyboardInterrupt:
                 # The first stops at the end of the epoch, the second at once.
                 interrupted = True
                 command.send_signal(signal.SIGINT)
+                if asked:
+                    # A callback was interrupted, and the command still waits.
+                    asked = False
+                    _answer(command, "stop")
         code = command.wait()
         log.join()
     finally:
@@ -254,7 +272,7 @@ def _run_command(
         raise KeyboardInterrupt(log.error or log.hint or "interrupted")
     if code == 0:
         return result
-    if stopped and code == _INTERRUPTED and run_dir is not None:
+    if watchers and watchers.stopped and code == _INTERRUPTED and run_dir is not None:
         return {"run_dir": run_dir}
     message = log.error or "\n".join(log.last) or f"'gnarl {words[0]}' ended with code {code}"
     if code == 2:

@@ -124,6 +124,14 @@ class Dataset:
         """Number of classes, or of labels that may hold together; 1 for numbers, 0 without labels."""
         return self._graph.node_facts(self.node_type(node_type))["outputs"] or 0
 
+    def has_labels(self, node_type: str | None = None) -> bool:
+        """True if nodes of a type have labels."""
+        return self._graph.node_facts(self.node_type(node_type))["labels"] is not None
+
+    def has_times(self, node_type: str | None = None) -> bool:
+        """True if nodes of a type have times."""
+        return self._graph.node_facts(self.node_type(node_type))["times"]
+
     def splits(self, node_type: str | None = None) -> list[str]:
         """Names of the splits of a node type."""
         return self._graph.node_facts(self.node_type(node_type))["splits"]
@@ -176,21 +184,28 @@ class Dataset:
         sources, destinations = self._graph.edges(edge_name(self.edge_type(edge_type)))
         return np.stack([sources, destinations])
 
-    def times(self, node_type: str | None = None) -> NDArray[np.int64] | None:
-        """The time of each node of a type, or None without any."""
-        return self._graph.node_times(self.node_type(node_type))
+    def times(self, node_type: str | None = None, nodes: ArrayLike | None = None) -> NDArray[np.int64] | None:
+        """The times of nodes, by default of all of a type, or None without any."""
+        of = self.node_type(node_type)
+        return self._graph.node_times(of, None if nodes is None else self._listed(nodes, of))
 
-    def edge_features(self, edge_type: EdgeType | str | None = None) -> NDArray[np.float32] | None:
-        """The features of all edges of a type, or None without any."""
-        return self._graph.edge_features(edge_name(self.edge_type(edge_type)))
+    def edge_features(
+        self, edge_type: EdgeType | str | None = None, edges: ArrayLike | None = None
+    ) -> NDArray[np.float32] | None:
+        """The features of edges by their ids, by default of all of a type, or None without any."""
+        return self._graph.edge_features(edge_name(self.edge_type(edge_type)), _ids("edges", edges))
 
-    def edge_weights(self, edge_type: EdgeType | str | None = None) -> NDArray[np.float32] | None:
-        """The weights of all edges of a type, or None without any."""
-        return self._graph.edge_weights(edge_name(self.edge_type(edge_type)))
+    def edge_weights(
+        self, edge_type: EdgeType | str | None = None, edges: ArrayLike | None = None
+    ) -> NDArray[np.float32] | None:
+        """The weights of edges likewise."""
+        return self._graph.edge_weights(edge_name(self.edge_type(edge_type)), _ids("edges", edges))
 
-    def edge_times(self, edge_type: EdgeType | str | None = None) -> NDArray[np.int64] | None:
-        """The times of all edges of a type, or None without any."""
-        return self._graph.edge_times(edge_name(self.edge_type(edge_type)))
+    def edge_times(
+        self, edge_type: EdgeType | str | None = None, edges: ArrayLike | None = None
+    ) -> NDArray[np.int64] | None:
+        """The times of edges likewise."""
+        return self._graph.edge_times(edge_name(self.edge_type(edge_type)), _ids("edges", edges))
 
     def user_ids(self, nodes: ArrayLike | None = None, node_type: str | None = None) -> NDArray[np.int64] | list[str]:
         """The ids that the input gave to nodes, by default to all."""
@@ -212,12 +227,17 @@ class Dataset:
         return to_pyg(self)
 
     def _listed(self, nodes: ArrayLike | None, node_type: str) -> NDArray[np.int64]:
-        if nodes is None:
-            return np.arange(self.num_nodes(node_type))
-        found = np.asarray(nodes)
-        if found.size and found.dtype.kind not in "iu":
-            raise UsageError(f"nodes are of type {found.dtype}", "expected integers")
-        return np.ascontiguousarray(found, dtype=np.int64).reshape(-1)
+        found = _ids("nodes", nodes)
+        return np.arange(self.num_nodes(node_type)) if found is None else found
+
+
+def _ids(what: str, given: ArrayLike | None) -> NDArray[np.int64] | None:
+    if given is None:
+        return None
+    found = np.asarray(given)
+    if found.size and found.dtype.kind not in "iu":
+        raise UsageError(f"{what} are of type {found.dtype}", "expected integers")
+    return np.ascontiguousarray(found, dtype=np.int64).reshape(-1)
 
 
 def split_name(name: str) -> str:

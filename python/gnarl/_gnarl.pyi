@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, TypedDict, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Batches", "Graph", "Loader", "Writer", "__version__", "run_command"]
+__all__ = ["Batches", "Graph", "Loader", "Sampler", "Tables", "Writer", "__version__", "run_command"]
 
 __version__: str
 
@@ -49,6 +49,7 @@ class _NodeFacts(TypedDict):
     features: int | None
     splits: list[str]
     labels: Literal["classes", "tasks", "values"] | None
+    times: bool
     # Outputs of a model that learns the labels, or None without any.
     outputs: int | None
 
@@ -98,17 +99,17 @@ class Graph:
     def edges(self, edge_type: str) -> tuple[_Int64Vector, _Int64Vector]:
         """All edges of a type in the order of their rows: an array of sources and one of destinations."""
 
-    def node_times(self, node_type: str) -> _Int64Vector | None:
-        """The times of all nodes of a type, or None."""
+    def node_times(self, node_type: str, nodes: NDArray[np.int64] | None = None) -> _Int64Vector | None:
+        """The times of nodes, by default of all of a type, or None."""
 
-    def edge_features(self, edge_type: str) -> _Float32Matrix | None:
-        """The features of all edges of a type in the order of their rows, or None."""
+    def edge_features(self, edge_type: str, edges: NDArray[np.int64] | None = None) -> _Float32Matrix | None:
+        """The features of edges, by default of all of a type in the order of their rows, or None."""
 
-    def edge_weights(self, edge_type: str) -> _Float32Vector | None:
-        """The weights of all edges likewise."""
+    def edge_weights(self, edge_type: str, edges: NDArray[np.int64] | None = None) -> _Float32Vector | None:
+        """The weights of edges likewise."""
 
-    def edge_times(self, edge_type: str) -> _Int64Vector | None:
-        """The times of all edges likewise."""
+    def edge_times(self, edge_type: str, edges: NDArray[np.int64] | None = None) -> _Int64Vector | None:
+        """The times of edges likewise."""
 
     def user_ids(self, node_type: str, nodes: NDArray[np.int64]) -> _Int64Vector | list[str]:
         """The ids that the user gave to nodes: an array of integers, or a list of texts."""
@@ -151,8 +152,10 @@ class Loader:
         edge_type: str,
         sources: NDArray[np.int64],
         destinations: NDArray[np.int64],
+        times: NDArray[np.int64] | None = None,
         pairs: float | None = None,
         others: int | None = None,
+        weights: tuple[NDArray[np.float64] | None, NDArray[np.float64] | None] = (None, None),
         *,
         fanouts: Sequence[int],
         fanouts_of: Sequence[tuple[str, Sequence[int]]],
@@ -170,7 +173,8 @@ class Loader:
         features: bool,
         labels: bool,
     ) -> Loader:
-        """A loader around edges of ``graph``: with so many pairs as negatives for each, or so many destinations."""
+        """A loader around edges of ``graph``, as of ``times`` in temporal sampling: with so many pairs as negatives for each,
+        or so many destinations, drawn by the weights of sources and of destinations where these are given."""
 
     def __len__(self) -> int: ...
     def epoch(self, epoch: int) -> Batches:
@@ -187,6 +191,44 @@ class Batches:
     def __next__(self) -> _Batch: ...
     def __len__(self) -> int:
         """Number of batches that are left."""
+
+@final
+class Sampler:
+    """Samples neighborhoods around given nodes."""
+
+    def __new__(
+        cls,
+        graph: Graph,
+        *,
+        fanouts: Sequence[int],
+        fanouts_of: Sequence[tuple[str, Sequence[int]]],
+        rule: str,
+        disjoint: bool,
+        time: str | None,
+        threads: int,
+    ) -> Sampler: ...
+    def sample(
+        self, seeds: Sequence[tuple[str, NDArray[np.int64], NDArray[np.int64] | None]], key: Sequence[int]
+    ) -> _Batch:
+        """The neighborhood of seeds by node type, a function of them and the words of ``key``: a batch without columns."""
+
+@final
+class Tables:
+    """Tables beside the dataset that is made of them, in a folder that goes when this does."""
+
+    def __new__(cls, out: str | PathLike[str], force: bool) -> Tables: ...
+    @property
+    def path(self) -> Path:
+        """The folder."""
+
+    def write(
+        self, name: str, stream: object, id: str | None, links: Sequence[tuple[str, str]]
+    ) -> list[tuple[str, str]]:
+        """Writes a table by its name, and a table of each link, rows of the id and a column where that is not null; returns the
+        columns and their kinds: boolean, category, date, list, number, text or other."""
+
+    def close(self) -> None:
+        """Removes the folder."""
 
 @final
 class Writer:

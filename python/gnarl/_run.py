@@ -64,6 +64,27 @@ class Run:
         """The outputs of the model for every node, a row each."""
         return self._computed("logits", options)
 
+    def save_pretrained(self, folder: str | os.PathLike[str], force: bool = False) -> Path:
+        """Writes the trained model as a folder of its own, which needs neither the run nor its dataset.
+
+        The folder has ``model.safetensors``, ``config.json`` with the facts that rebuild the model, and a model card in
+        ``README.md``. It appears when it is complete. :func:`gnarl.pyg.module` makes a module of it.
+
+        Args:
+            folder: The folder to make.
+            force: Replace a saved model that is there.
+
+        Returns:
+            The folder.
+
+        Raises:
+            DataError: If the run has no weights yet.
+            UsageError: If the folder is there, or a heterogeneous run's dataset is not.
+        """
+        from gnarl._pretrained import save_pretrained
+
+        return save_pretrained(self, folder, force)
+
     def _computed(self, what: str, options: dict[str, Any]) -> NDArray[np.float32]:
         from gnarl._commands import infer
 

@@ -163,26 +163,41 @@ def test_an_interrupt_writes_a_checkpoint(dataset, tmp_path):
     assert len(gnarl.train(changed, resume=True, quiet=True).metrics) == trained + 1
 
 
-def test_an_interrupted_import_leaves_nothing(tmp_path):
-    # So many edges that the import is still under way.
+#: Commands that are still under way when their first output appears, and how long they may take to be there.
+LONG = {
+    "import": 'gnarl.import_("npy", "out", edges="edges.npy", quiet=True)',
+    "partition": 'gnarl.partition("graph", "out", 8, quiet=True)',
+    "generate": 'gnarl.generate("rmat", "out", edges=1 << 24, quiet=True)',
+}
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A folder with many edges, as an array and as a dataset."""
+    folder = tmp_path_factory.mktemp("large")
     edges = np.random.default_rng(0).integers(0, 1 << 20, size=(2, 1 << 23))
-    np.save(tmp_path / "edges.npy", edges)
-    script = textwrap.dedent(f"""
-        import gnarl
-        print("begun", flush=True)
-        gnarl.import_("npy", {str(tmp_path / "g")!r}, edges={str(tmp_path / "edges.npy")!r}, quiet=True)
-    """)
-    command = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    command.stdout.readline()
-    deadline = threading.Timer(60, command.kill)
+    np.save(folder / "edges.npy", edges)
+    gnarl.from_arrays(folder / "graph", edges)
+    return folder
+
+
+@pytest.mark.parametrize("command", LONG)
+def test_an_interrupted_command_leaves_nothing(large, command):
+    before = sorted(place.name for place in large.iterdir())
+    script = f'import gnarl\nprint("begun", flush=True)\n{LONG[command]}\n'
+    started = subprocess.Popen(
+        [sys.executable, "-c", script], cwd=large, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    started.stdout.readline()
+    deadline = threading.Timer(60, started.kill)
     deadline.start()
-    while not list(tmp_path.glob("g.tmp-*")) and command.poll() is None:
-        pass
-    command.send_signal(signal.SIGINT)
-    _, err = command.communicate()
+    while not list(large.glob("out.tmp-*")) and started.poll() is None:
+        time.sleep(0.001)
+    started.send_signal(signal.SIGINT)
+    _, err = started.communicate()
     deadline.cancel()
     assert b"KeyboardInterrupt" in err, err
-    assert [place.name for place in tmp_path.iterdir()] == ["edges.npy"]
+    assert sorted(place.name for place in large.iterdir()) == before
 
 
 @pytest.mark.parametrize(

@@ -91,8 +91,8 @@ def test_the_same_batches_in_processes_that_are_spawned_and_forked(dataset):
     expected = digest_of(dataset.path)
     for method in ("spawn", "forkserver", "fork"):
         # By then threads of this process have prepared batches.
-        with multiprocessing.get_context(method).Pool(4) as pool:
-            assert pool.map(digest_of, [dataset.path] * 8) == [expected] * 8, method
+        with multiprocessing.get_context(method).Pool(8) as pool:
+            assert pool.map(digest_of, [dataset.path] * 16, chunksize=1) == [expected] * 16, method
 
 
 def _use_after_fork(made, batches, queue):

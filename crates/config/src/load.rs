@@ -171,6 +171,7 @@ mod tests {
             "dataset.path = 'd'\ntrain.strategy = 'gradients'",
             "dataset.path = 'd'\noutput.metrics_listen = '127.0.0.1:0'",
             "dataset.path = 'd'\noutput.metrics_listen = 'here'",
+            "dataset.path = 'd'\noutput.dir = 's3://b/run'\noutput.tensorboard = true",
             "train.lr = 0.1",
             "dataset.path = 'd'\noptimizer.name = 'adamm'",
             "dataset.path = 'd'\ndecoder.name = 'distmul'",

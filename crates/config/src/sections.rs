@@ -115,11 +115,13 @@ pub struct OutputSection {
     /// Listening address of the run's metrics; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics_listen: Option<Listen>,
+    /// Events for TensorBoard in the run's folder.
+    pub tensorboard: bool,
 }
 
 impl Default for OutputSection {
     fn default() -> Self {
-        Self { dir: "runs/run".into(), metrics_listen: None }
+        Self { dir: "runs/run".into(), metrics_listen: None, tensorboard: false }
     }
 }
 
@@ -145,6 +147,18 @@ impl RunConfig {
             .hint("copy the finished run to the object store"));
         }
         Ok(())
+    }
+
+    /// Rejects events for TensorBoard in an object store, whose objects cannot be appended to.
+    fn check_tensorboard(&self) -> Result<()> {
+        let remote = self.output.dir.to_str().is_some_and(|dir| dir.contains("://"));
+        match self.output.tensorboard && remote {
+            true => Err(Error::usage(
+                "output.tensorboard = true requires a folder of this host as output.dir",
+            )
+            .hint("metrics.jsonl has the same numbers, in the object store too")),
+            false => Ok(()),
+        }
     }
 
     /// Rejects invalid combinations.
@@ -188,6 +202,7 @@ impl RunConfig {
                 self.sample.buckets_in_memory
             )));
         }
+        self.check_tensorboard()?;
         if self.embedding.store == RowStore::File {
             self.check_rows_in_files()?;
         }

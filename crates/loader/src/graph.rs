@@ -1,6 +1,6 @@
 //! The graph that batches are made of: lists, features and labels on disk.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gnarl_common::memory::{SparePages, available};
 use gnarl_common::{Buf, Context, Error, Result};
@@ -20,6 +20,8 @@ pub struct LoaderGraph {
     features: Vec<Option<MappedFeatures>>,
     labels: Vec<Option<Labels>>,
     node_times: Vec<Option<Buf<i64>>>,
+    /// The first node in time of each type, once it was asked for.
+    earliest: Vec<OnceLock<Option<u32>>>,
     edge_columns: Vec<EdgeColumns>,
     /// True if files exceed the memory that is free, so that many rows are read at a time.
     ahead: bool,
@@ -127,6 +129,7 @@ impl LoaderGraph {
             lists,
             features,
             labels,
+            earliest: node_times.iter().map(|_| OnceLock::new()).collect(),
             node_times,
             edge_columns,
             ahead,
@@ -264,6 +267,20 @@ impl LoaderGraph {
     /// The times of `nodes`, if their type has some.
     pub fn times_of(&self, node_type: usize, nodes: &[u32]) -> Option<Vec<i64>> {
         self.node_times[node_type].as_ref().map(|times| pick(times, nodes))
+    }
+
+    /// The time of a node, if its type has any.
+    pub(crate) fn time_of(&self, node_type: usize, node: u32) -> Option<i64> {
+        Some(self.node_times[node_type].as_ref()?[node as usize])
+    }
+
+    /// The node of a type that is there first, if it has times.
+    pub(crate) fn earliest(&self, node_type: usize) -> Option<u32> {
+        let times = self.node_times[node_type].as_ref()?;
+        *self.earliest[node_type].get_or_init(|| {
+            let first = times.iter().enumerate().min_by_key(|&(node, &time)| (time, node))?;
+            Some(first.0 as u32)
+        })
     }
 
     /// Width of the features of an edge type, if it has any.

@@ -32,13 +32,16 @@
 //! ```
 
 mod batch;
+mod columns;
 mod epoch;
 mod examples;
 mod graph;
+mod links;
 mod loader;
 mod options;
 mod repeated;
 mod rows;
+mod sampler;
 mod schedule;
 mod scratches;
 
@@ -49,3 +52,4 @@ pub use graph::{LoaderGraph, Seeds};
 pub use loader::NeighborLoader;
 pub use options::{Columns, LoaderOptions};
 pub use rows::{FeatureRows, LabelRows};
+pub use sampler::NeighborSampler;

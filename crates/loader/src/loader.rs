@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use gnarl_common::memory::SparePages;
 use gnarl_common::rng::Key;
-use gnarl_common::threads::pool;
 use gnarl_common::{Error, Kind, Result};
 use gnarl_sample::parts::Rule;
-use gnarl_sample::{FrontierBatch, FrontierSampler, HeteroFanouts, HeteroScratch, Roots};
+use gnarl_sample::{HeteroFanouts, HeteroScratch};
 
-use crate::batch::{Batch, BatchEdges, BatchLinks, BatchNodes};
+use crate::batch::Batch;
+use crate::columns;
 use crate::epoch::Epoch;
-use crate::examples::{Examples, SeedEdges, distinct};
+use crate::examples::{Examples, SeedEdges};
 use crate::graph::{LoaderGraph, Seeds};
+use crate::links;
 use crate::options::LoaderOptions;
-use crate::repeated::separate;
+use crate::sampler::{NeighborSampler, Trees};
 use crate::schedule::Schedule;
 use crate::scratches::Scratches;
 
@@ -26,7 +27,7 @@ pub struct NeighborLoader(Arc<Inner>);
 struct Inner {
     graph: Arc<LoaderGraph>,
     examples: Examples,
-    sampler: FrontierSampler,
+    sampler: NeighborSampler,
     options: LoaderOptions,
     scratches: Arc<Scratches>,
     /// Memory of features that are not in use any more.
@@ -55,17 +56,19 @@ impl NeighborLoader {
     /// A loader of batches around edges likewise.
     ///
     /// # Errors
-    /// As [`NeighborLoader::new`]; also if trees of their own or times are asked for.
+    /// As [`NeighborLoader::new`]; also if edges have times and are not sampled in time, or the other way round, or weights of
+    /// negatives are of another number of nodes.
     pub fn of_edges(
         graph: Arc<LoaderGraph>,
         edges: SeedEdges,
         (fanouts, rule): (&HeteroFanouts, Rule),
         options: LoaderOptions,
     ) -> Result<Self> {
-        if options.disjoint || options.time.is_some() {
-            return Err(Error::usage("batches around edges have neither trees nor times yet")
-                .hint("make them around nodes"));
+        if options.time.is_some() != edges.sources.times.is_some() {
+            return Err(Error::usage("edges are sampled in time if, and only if, they have times")
+                .hint("give the time of each edge, and ask for a rule in time"));
         }
+        edges.check(&graph)?;
         Self::around(graph, Examples::Edges(edges), (fanouts, rule), options)
     }
 
@@ -82,20 +85,13 @@ impl NeighborLoader {
                 Error::new(Kind::Limit, message).hint("make loaders of some of them at a time")
             );
         }
-        let sampler = match options.time {
-            None => FrontierSampler::new(&graph.lists, fanouts, rule)?,
-            Some(_) if rule != Rule::Uniform => {
-                let message =
-                    format!("neighbors are drawn by time or by '{}', not both", rule.name());
-                return Err(Error::usage(message).hint("take the sampler 'uniform' with times"));
-            }
-            Some(time) => {
-                let timed = graph.lists.clone().with_times_of(graph.dataset())?;
-                let sampler = FrontierSampler::new(&timed, fanouts, rule)?;
-                // Threads of its own: those of the process would be missing in one that is forked off.
-                pool(options.threads)?.install(|| sampler.in_time(time))?
-            }
-        };
+        let sampler = NeighborSampler::new(
+            graph.clone(),
+            (fanouts, rule),
+            options.disjoint,
+            options.time,
+            options.threads,
+        )?;
         let scratches = Arc::new(Scratches::new(options.threads));
         let rows = Arc::default();
         Ok(Self(Arc::new(Inner { graph, examples, sampler, options, scratches, rows })))
@@ -162,143 +158,30 @@ impl NeighborLoader {
             (Rule::Labor, Some(&first)) => key.with(first.into()),
             _ => key,
         };
+        let Inner { graph, sampler, options, rows, .. } = &*self.0;
+        let columns = (options.columns, rows);
         match &self.0.examples {
             Examples::Nodes(seeds) => {
                 let own: Vec<u32> =
                     places.iter().map(|&place| seeds.nodes[place as usize]).collect();
-                let has_trees = self.0.options.disjoint || self.0.options.time.is_some();
-                let times = seeds.times.as_ref().filter(|_| has_trees).map(|times| {
+                let times = seeds.times.as_ref().filter(|_| sampler.is_disjoint()).map(|times| {
                     places.iter().map(|&place| times[place as usize]).collect::<Vec<i64>>()
                 });
-                let found = match has_trees {
-                    true => self.trees((seeds.node_type, &own), places, times.as_deref(), key)?,
-                    false => {
-                        let mut found = self.0.sampler.sample_types(
-                            &[(seeds.node_type, &own)],
-                            key,
-                            scratch,
-                        )?;
-                        separate(&mut found, seeds.node_type, &own);
-                        found
-                    }
-                };
-                let batch = self.with_columns(found, seeds.node_type, input_ids)?;
+                let names: Vec<u64> = places.iter().map(|&place| place.into()).collect();
+                let in_time = times.as_deref().filter(|_| sampler.is_timed());
+                let trees = Trees { names: &names, times: in_time };
+                let found = sampler.around(&[(seeds.node_type, &own)], trees, key, scratch)?;
+                let batch = columns::batch(graph, found, seeds.node_type, input_ids, columns)?;
                 Ok(Batch { seed_times: times, ..batch })
             }
             Examples::Edges(edges) => {
-                self.around_edges(edges, places, input_ids, (plain, key), scratch)
+                let ends = edges.ends(places, graph, plain)?;
+                let (found, links, times) =
+                    links::around(sampler, edges, (places, &ends), key, scratch)?;
+                let src = edges.sources.node_type;
+                let batch = columns::batch(graph, found, src, input_ids, columns)?;
+                Ok(Batch { seed_times: times, links: Some(links), ..batch })
             }
         }
     }
-
-    /// A batch in which each seed has nodes of its own.
-    fn trees(
-        &self,
-        (seed_type, seeds): (usize, &[u32]),
-        places: &[u32],
-        times: Option<&[i64]>,
-        key: Key,
-    ) -> Result<FrontierBatch> {
-        let names: Vec<u64> = places.iter().map(|&place| place.into()).collect();
-        let trees: Vec<u32> = (0..seeds.len() as u32).collect();
-        let times = times.filter(|_| self.0.options.time.is_some());
-        let seeds = &[(seed_type, seeds, &trees[..])];
-        self.0.sampler.sample_trees(Roots { seeds, names: &names, times }, key)
-    }
-
-    fn around_edges(
-        &self,
-        edges: &SeedEdges,
-        places: &[u32],
-        input_ids: Vec<i64>,
-        // That of the epoch, and that which neighbors are drawn by.
-        (plain, key): (Key, Key),
-        scratch: &mut HeteroScratch,
-    ) -> Result<Batch> {
-        let src = edges.sources.node_type;
-        let dst = edges.destinations.node_type;
-        let graph = &self.0.graph;
-        let ends = edges.ends(places, (graph.num_nodes(src), graph.num_nodes(dst)), plain)?;
-        let from: [&[u32]; 2] = [&ends.sources, &ends.negative_sources];
-        let to: [&[u32]; 2] = [&ends.destinations, &ends.negative_destinations];
-        let sampler = &self.0.sampler;
-        let (found, of_sources, of_destinations) = if src == dst {
-            let (all, mut positions) = distinct(&[from[0], from[1], to[0], to[1]]);
-            let of_destinations = positions.split_off(2);
-            (sampler.sample_types(&[(src, &all)], key, scratch)?, positions, of_destinations)
-        } else {
-            let (sources, of_sources) = distinct(&from);
-            let (destinations, of_destinations) = distinct(&to);
-            let seeds: [(usize, &[u32]); 2] = [(src, &sources), (dst, &destinations)];
-            (sampler.sample_types(&seeds, key, scratch)?, of_sources, of_destinations)
-        };
-        let mut of_sources = of_sources.into_iter();
-        let mut of_destinations = of_destinations.into_iter();
-        let links = BatchLinks {
-            sources: of_sources.next().unwrap_or_default(),
-            negative_sources: of_sources.next().unwrap_or_default(),
-            destinations: of_destinations.next().unwrap_or_default(),
-            negative_destinations: of_destinations.next().unwrap_or_default(),
-        };
-        Ok(Batch { links: Some(links), ..self.with_columns(found, src, input_ids)? })
-    }
-
-    /// A sampled batch in the types of tensors, with features and labels.
-    fn with_columns(
-        &self,
-        found: FrontierBatch,
-        seed_type: usize,
-        input_ids: Vec<i64>,
-    ) -> Result<Batch> {
-        let Inner { graph, options, rows, .. } = &*self.0;
-        let columns = options.columns;
-        let of_hop = |counts: &[usize]| counts.iter().map(|&count| count as i64).collect();
-        let mut nodes = Vec::with_capacity(found.nodes.len());
-        for (node_type, own) in found.nodes.iter().enumerate() {
-            let features = match columns.features {
-                true => graph.features_of(node_type, own, rows)?,
-                false => None,
-            };
-            let labels = match columns.labels {
-                true => graph.labels_of(node_type, own),
-                false => None,
-            };
-            nodes.push(BatchNodes {
-                ids: own.iter().map(|&node| node.into()).collect(),
-                features,
-                labels,
-                times: graph.times_of(node_type, own),
-                trees: found
-                    .trees
-                    .as_ref()
-                    .map(|trees| trees[node_type].iter().map(|&tree| tree.into()).collect()),
-                of_hop: of_hop(&found.nodes_of_hop[node_type]),
-            });
-        }
-        let mut edges = Vec::with_capacity(found.edges.len());
-        for (edge_type, own) in found.edges.iter().enumerate() {
-            let features = match columns.features {
-                true => graph.edge_features_of(edge_type, &own.rows, rows)?,
-                false => None,
-            };
-            edges.push(BatchEdges {
-                ends: ends(&own.sources, &own.destinations),
-                ids: own.rows.iter().map(|&row| row as i64).collect(),
-                features,
-                weights: graph.weights_of(edge_type, &own.rows),
-                times: graph.edge_times_of(edge_type, &own.rows),
-                of_hop: of_hop(&own.of_hop),
-            });
-        }
-        let schema = found.schema;
-        Ok(Batch { schema, seed_type, input_ids, nodes, edges, seed_times: None, links: None })
-    }
-}
-
-/// Two rows of positions as one list.
-fn ends(sources: &[u32], destinations: &[u32]) -> Vec<i64> {
-    let mut ends = Vec::with_capacity(sources.len() + destinations.len());
-    ends.extend(sources.iter().map(|&at| i64::from(at)));
-    ends.extend(destinations.iter().map(|&at| i64::from(at)));
-    ends
 }

@@ -40,11 +40,13 @@ pub struct Columns {
     pub features: bool,
     /// Labels of all nodes.
     pub labels: bool,
+    /// Times of nodes and edges, and weights of edges.
+    pub others: bool,
 }
 
 impl Default for Columns {
     fn default() -> Self {
-        Self { features: true, labels: true }
+        Self { features: true, labels: true, others: true }
     }
 }
 

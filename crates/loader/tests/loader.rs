@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use gnarl_common::Result;
+use gnarl_common::rng::Key;
 use gnarl_graph::generate::{Attributes, CommunityOptions, community};
 use gnarl_graph::{Dataset, Labels};
 use gnarl_loader::{
-    Batch, Columns, LabelRows, LoaderGraph, LoaderOptions, Negatives, NeighborLoader, SeedEdges,
+    Batch, Columns, LabelRows, LoaderGraph, LoaderOptions, Negatives, NeighborLoader,
+    NeighborSampler, SeedEdges,
 };
 use gnarl_sample::parts::Rule;
-use gnarl_sample::{HeteroFanouts, TemporalRule};
+use gnarl_sample::{HeteroFanouts, HeteroScratch, TemporalRule};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 fn dataset(dir: &std::path::Path) -> Dataset {
@@ -132,7 +134,7 @@ fn a_seed_that_is_given_twice_has_two_nodes_with_the_same_neighbors() {
 fn columns_that_are_not_asked_for_do_not_come() {
     let dir = tempfile::tempdir().unwrap();
     let graph = Arc::new(LoaderGraph::open(&dataset(dir.path())).unwrap());
-    let columns = Columns { features: false, labels: false };
+    let columns = Columns { features: false, labels: false, ..Columns::default() };
     let loader = loader(&graph, LoaderOptions { batch_size: 500, columns, ..Default::default() });
     let batch = batches(&loader, 0).remove(0);
     assert_eq!((&batch.nodes[0].features, &batch.nodes[0].labels), (&None, &None));
@@ -233,10 +235,86 @@ fn batches_around_edges_have_these_and_their_negatives() {
         assert!(ids[..seeds as usize].is_sorted());
     }
     let (from, to) = ends();
-    let edges = SeedEdges::new(from, to, Negatives::None).unwrap();
-    let options = LoaderOptions { disjoint: true, ..options() };
-    let refused = NeighborLoader::of_edges(graph, edges, (&fanouts, Rule::Uniform), options);
-    assert!(refused.unwrap_err().to_string().contains("trees"));
+    let times = vec![1; from.nodes.len()];
+    let edges = SeedEdges::new(from.at(times).unwrap(), to, Negatives::None).unwrap();
+    let refused = NeighborLoader::of_edges(graph, edges, (&fanouts, Rule::Uniform), options());
+    assert!(refused.unwrap_err().to_string().contains("sampled in time if, and only if"));
+}
+
+#[test]
+fn disjoint_edges_have_trees_that_do_not_depend_on_the_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = Arc::new(LoaderGraph::open(&dataset(dir.path())).unwrap());
+    let (sources, destinations) = graph.edges_of(0).unwrap();
+    let fanouts = HeteroFanouts::new(&[3, 2]);
+    for negatives in [Negatives::Pairs(2.0), Negatives::Destinations(2)] {
+        let of_size = |batch_size, threads| {
+            let ends = [&sources, &destinations].map(|ids| graph.seeds(0, &ids[..90]).unwrap());
+            let [from, to] = ends;
+            let edges = SeedEdges::new(from, to, negatives).unwrap();
+            let options =
+                LoaderOptions { batch_size, disjoint: true, threads, ..Default::default() };
+            NeighborLoader::of_edges(graph.clone(), edges, (&fanouts, Rule::Uniform), options)
+                .unwrap()
+        };
+        // The nodes of each edge, and the edges between them.
+        let trees = |loader: &NeighborLoader| {
+            let mut all: Vec<(i64, i64, bool)> = Vec::new();
+            for batch in batches(loader, 0) {
+                let nodes = &batch.nodes[0];
+                let of: Vec<i64> = nodes
+                    .trees
+                    .as_ref()
+                    .unwrap()
+                    .iter()
+                    .map(|&tree| batch.input_ids[tree as usize])
+                    .collect();
+                all.extend(of.iter().zip(&nodes.ids).map(|(&edge, &node)| (edge, node, false)));
+                let drawn = batch.edges[0].destinations().iter().zip(&batch.edges[0].ids);
+                all.extend(drawn.map(|(&at, &row)| (of[at as usize], row, true)));
+            }
+            all.sort_unstable();
+            all
+        };
+        let alone = trees(&of_size(1, 1));
+        assert_eq!(trees(&of_size(40, 2)), alone);
+        assert!(alone.len() > 90 * 10);
+    }
+}
+
+#[test]
+fn samplers_give_what_loaders_give() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = Arc::new(LoaderGraph::open(&dataset(dir.path())).unwrap());
+    let all = HeteroFanouts::new(&[-1, -1]);
+    let seeds = || graph.seeds(0, &[4, 9, 4, 77]).unwrap();
+    let sampler =
+        NeighborSampler::new(graph.clone(), (&all, Rule::Uniform), false, None, 1).unwrap();
+    let mut scratch = HeteroScratch::new();
+    let sampled = sampler.sample(&[seeds()], Key::new(0), &mut scratch).unwrap();
+    let options = LoaderOptions { batch_size: 4, ..Default::default() };
+    let of = (&all, Rule::Uniform);
+    let loader = NeighborLoader::new(graph.clone(), seeds(), of, options).unwrap();
+    let loaded = batches(&loader, 0).remove(0);
+    assert_eq!(sampled.nodes[0].ids, loaded.nodes[0].ids);
+    assert_eq!(sampled.edges[0].ends, loaded.edges[0].ends);
+    assert!(sampled.nodes[0].features.is_none() && sampled.nodes[0].labels.is_none());
+
+    // Neighbors follow from the seeds and the key alone.
+    let few = HeteroFanouts::new(&[2, 2]);
+    let sampler =
+        NeighborSampler::new(graph.clone(), (&few, Rule::Uniform), false, None, 1).unwrap();
+    let mut sample = |key: u64, nodes: &[i64]| {
+        let seeds = graph.seeds(0, nodes).unwrap();
+        sampler.sample(&[seeds], Key::new(key), &mut scratch).unwrap().edges[0].ids.clone()
+    };
+    let first = sample(1, &[3, 5, 8]);
+    assert_ne!(sample(1, &[5, 3, 8]), first);
+    assert_ne!(sample(2, &[3, 5, 8]), first);
+    assert_eq!(sample(1, &[3, 5, 8]), first);
+    let timed = seeds().at(vec![1; 4]).unwrap();
+    let refused = sampler.sample(&[timed], Key::new(0), &mut HeteroScratch::new());
+    assert!(refused.unwrap_err().to_string().contains("seeds have times"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use gnarl_common::Error;
 use gnarl_graph::{Dataset, Labels, UserIdKind, UserIds};
 use gnarl_loader::{LabelRows, LoaderGraph};
 use numpy::PyReadonlyArray1;
@@ -29,11 +30,21 @@ impl Graph {
         found.raise(py)
     }
 
-    /// The rows of all edges of a type.
-    fn edge_rows(&self, py: Python<'_>, number: usize) -> PyResult<Vec<u64>> {
+    /// The rows of edges of a type: given ones, or of all.
+    fn edge_rows(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        edges: Option<PyReadonlyArray1<'_, i64>>,
+    ) -> PyResult<Vec<u64>> {
         let triple = &self.inner.schema().edge_types()[number];
-        let stored = self.inner.dataset().manifest().edge_type(triple).raise(py)?;
-        Ok((0..stored.count).collect())
+        let count = self.inner.dataset().manifest().edge_type(triple).raise(py)?.count;
+        let Some(edges) = edges else { return Ok((0..count).collect()) };
+        let row = |&edge: &i64| match u64::try_from(edge) {
+            Ok(row) if row < count => Ok(row),
+            _ => Err(Error::usage(format!("edge {edge} of {triple}, which has {count} edges"))),
+        };
+        edges.as_slice()?.iter().map(row).collect::<gnarl_common::Result<_>>().raise(py)
     }
 }
 
@@ -109,6 +120,8 @@ impl Graph {
             Labels::Values { .. } => "values",
         });
         facts.set_item("labels", kind)?;
+        let has_times = self.inner.times_of(number, &[]).is_some();
+        facts.set_item("times", has_times)?;
         facts.set_item("outputs", labels.as_ref().map(Labels::outputs))?;
         Ok(facts)
     }
@@ -179,49 +192,60 @@ impl Graph {
         Ok((array(py, sources), array(py, destinations)))
     }
 
-    /// The times of all nodes of a type, or None.
+    /// The times of nodes, by default of all of a type, or None.
+    #[pyo3(signature = (node_type, nodes=None))]
     fn node_times<'py>(
         &self,
         py: Python<'py>,
         node_type: &str,
+        nodes: Option<PyReadonlyArray1<'py, i64>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let number = self.node_type(py, node_type)?;
-        let nodes = self.inner.all(number).nodes;
-        Ok(self.inner.times_of(number, &nodes).map(|times| array(py, times)))
+        let nodes = match nodes {
+            Some(nodes) => self.inner.seeds(number, nodes.as_slice()?).raise(py)?,
+            None => self.inner.all(number),
+        };
+        Ok(self.inner.times_of(number, &nodes.nodes).map(|times| array(py, times)))
     }
 
-    /// The features of all edges of a type in the order of their rows, or None.
+    /// The features of edges, by default of all of a type in the order of their rows, or None.
+    #[pyo3(signature = (edge_type, edges=None))]
     fn edge_features<'py>(
         &self,
         py: Python<'py>,
         edge_type: &str,
+        edges: Option<PyReadonlyArray1<'py, i64>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let number = self.edge_type(py, edge_type)?;
-        let edges = self.edge_rows(py, number)?;
+        let edges = self.edge_rows(py, number, edges)?;
         // Memory of its own, which goes when the array does.
         let found = py.detach(|| self.inner.edge_features_of(number, &edges, &Arc::default()));
         found.raise(py)?.map(|found| rows(py, found, edges.len())).transpose()
     }
 
-    /// The weights of all edges likewise.
+    /// The weights of edges likewise.
+    #[pyo3(signature = (edge_type, edges=None))]
     fn edge_weights<'py>(
         &self,
         py: Python<'py>,
         edge_type: &str,
+        edges: Option<PyReadonlyArray1<'py, i64>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let number = self.edge_type(py, edge_type)?;
-        let edges = self.edge_rows(py, number)?;
+        let edges = self.edge_rows(py, number, edges)?;
         Ok(self.inner.weights_of(number, &edges).map(|weights| array(py, weights)))
     }
 
-    /// The times of all edges likewise.
+    /// The times of edges likewise.
+    #[pyo3(signature = (edge_type, edges=None))]
     fn edge_times<'py>(
         &self,
         py: Python<'py>,
         edge_type: &str,
+        edges: Option<PyReadonlyArray1<'py, i64>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let number = self.edge_type(py, edge_type)?;
-        let edges = self.edge_rows(py, number)?;
+        let edges = self.edge_rows(py, number, edges)?;
         Ok(self.inner.edge_times_of(number, &edges).map(|times| array(py, times)))
     }
 

@@ -7,6 +7,8 @@ mod arrays;
 mod errors;
 mod graph;
 mod loader;
+mod sampler;
+mod tables;
 mod writer;
 
 use std::ffi::OsString;
@@ -25,6 +27,8 @@ fn _gnarl(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<graph::Graph>()?;
     module.add_class::<loader::Loader>()?;
     module.add_class::<loader::Batches>()?;
+    module.add_class::<sampler::Sampler>()?;
+    module.add_class::<tables::Tables>()?;
     module.add_class::<writer::Writer>()?;
     module.add_function(wrap_pyfunction!(run_command, module)?)
 }

@@ -57,11 +57,8 @@ impl Asked {
                 .get_item(name)?
                 .ok_or_else(|| PyTypeError::new_err(format!("'{name}' is missing")))
         };
-        let fanouts: Vec<i64> = item("fanouts")?.extract()?;
-        let mut all = HeteroFanouts::new(&fanouts);
-        for (edge_type, fanouts) in item("fanouts_of")?.extract::<Vec<(String, Vec<i64>)>>()? {
-            all = all.with(edge_type.parse::<Triple>().raise(py)?, &fanouts);
-        }
+        let all =
+            fanouts(py, &item("fanouts")?.extract::<Vec<i64>>()?, item("fanouts_of")?.extract()?)?;
         let time: Option<String> = item("time")?.extract()?;
         let options = LoaderOptions {
             batch_size: item("batch_size")?.extract()?,
@@ -75,6 +72,7 @@ impl Asked {
             columns: Columns {
                 features: item("features")?.extract()?,
                 labels: item("labels")?.extract()?,
+                others: true,
             },
             disjoint: item("disjoint")?.extract()?,
             time: time.map(|rule| rule.parse()).transpose().raise(py)?,
@@ -82,6 +80,19 @@ impl Asked {
         let rule = item("rule")?.extract::<String>()?.parse().raise(py)?;
         Ok(Self { fanouts: all, rule, options })
     }
+}
+
+/// Fan-outs of all edge types, and of some by name.
+pub fn fanouts(
+    py: Python<'_>,
+    of_all: &[i64],
+    of_some: Vec<(String, Vec<i64>)>,
+) -> PyResult<HeteroFanouts> {
+    let mut all = HeteroFanouts::new(of_all);
+    for (edge_type, fanouts) in of_some {
+        all = all.with(edge_type.parse::<Triple>().raise(py)?, &fanouts);
+    }
+    Ok(all)
 }
 
 #[pymethods]
@@ -111,22 +122,38 @@ impl Loader {
         Ok(Self { inner: made.raise(py)? })
     }
 
-    /// A loader around edges of `graph`: with so many pairs as negatives for each, or so many destinations.
+    /// A loader around edges of `graph`, as of `times` in temporal sampling: with so many pairs as negatives for each, or so
+    /// many destinations, drawn by the weights of sources and of destinations where these are given.
     #[staticmethod]
-    #[pyo3(signature = (graph, edge_type, sources, destinations, pairs=None, others=None, **asked))]
+    #[pyo3(signature = (
+        graph,
+        edge_type,
+        sources,
+        destinations,
+        times=None,
+        pairs=None,
+        others=None,
+        weights=(None, None),
+        **asked,
+    ))]
     fn of_edges(
         py: Python<'_>,
         graph: &Graph,
         edge_type: &str,
         sources: PyReadonlyArray1<'_, i64>,
         destinations: PyReadonlyArray1<'_, i64>,
+        times: Option<PyReadonlyArray1<'_, i64>>,
         pairs: Option<f64>,
         others: Option<usize>,
+        weights: (Option<PyReadonlyArray1<'_, f64>>, Option<PyReadonlyArray1<'_, f64>>),
         asked: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let asked = Asked::of(py, asked.unwrap_or(&PyDict::new(py)))?;
         let sources = sources.as_slice()?;
         let destinations = destinations.as_slice()?;
+        let times = times.map(|times| times.as_slice().map(<[i64]>::to_vec)).transpose()?;
+        let of_sources = weights.0.as_ref().map(|weights| weights.as_slice()).transpose()?;
+        let of_destinations = weights.1.as_ref().map(|weights| weights.as_slice()).transpose()?;
         let negatives = match (pairs, others) {
             (Some(share), _) => Negatives::Pairs(share),
             (None, Some(count)) => Negatives::Destinations(count),
@@ -135,8 +162,12 @@ impl Loader {
         let made = py.detach(|| {
             let graph = graph.inner.clone();
             let (src, dst) = graph.schema().ends(graph.schema().edge_type(&edge_type.parse()?)?);
-            let sources = graph.seeds(src, sources)?;
+            let mut sources = graph.seeds(src, sources)?;
+            if let Some(times) = times {
+                sources = sources.at(times)?;
+            }
             let edges = SeedEdges::new(sources, graph.seeds(dst, destinations)?, negatives)?;
+            let edges = edges.weighted(of_sources, of_destinations)?;
             NeighborLoader::of_edges(graph, edges, (&asked.fanouts, asked.rule), asked.options)
         });
         Ok(Self { inner: made.raise(py)? })
@@ -220,7 +251,7 @@ impl Drop for Batches {
 
 /// A batch: number of the seeds' type, places of the seeds, nodes and edges by type, times of the seeds, and the edges that
 /// it is around.
-fn tuple(py: Python<'_>, batch: Batch) -> PyResult<Bound<'_, PyTuple>> {
+pub(crate) fn tuple(py: Python<'_>, batch: Batch) -> PyResult<Bound<'_, PyTuple>> {
     let nodes = batch.nodes.into_iter().map(|nodes| node_tuple(py, nodes));
     let nodes = nodes.collect::<PyResult<Vec<_>>>()?;
     let edges = batch.edges.into_iter().map(|edges| edge_tuple(py, edges));

@@ -25,7 +25,9 @@ class LinkNeighborLoader(Loader):
       ``edge_label``: 1 and 0 for edges and negatives, or the given labels, plus one where 0 stands for negatives;
     - with triplets ``src_index``, ``dst_pos_index`` and ``dst_neg_index``.
 
-    Negatives are drawn uniformly, whether the graph has such an edge or not; those of an edge depend on the seed, the epoch
+    where edges have times, these are ``edge_label_time``, those of negatives too, or ``seed_time`` with triplets.
+
+    Negatives are drawn uniformly, or by the weights of ``NegativeSampling``, whether the graph has such an edge or not; those of an edge depend on the seed, the epoch
     and the edge alone. Sampled neighborhoods may contain the edges of the batch: leave these out of the dataset, as with
     ``RandomLinkSplit``, where a model is to predict them.
 
@@ -35,11 +37,13 @@ class LinkNeighborLoader(Loader):
         edge_label_index: Edges to make batches around: ``2 × edges`` integers, or None for all; in a heterogeneous graph an
             edge type, or a pair of it and any of these.
         edge_label: A label for each edge.
+        edge_label_time: The time as of which each edge is seen, with ``time_attr``. Negatives are nodes that are there then.
         neg_sampling: ``"binary"`` or ``"triplet"``, a dict with ``mode`` and ``amount``, or PyTorch Geometric's
             ``NegativeSampling``.
         neg_sampling_ratio: Binary negatives, so many for each edge.
 
-    All others are those of :class:`~gnarl.pyg.NeighborLoader`; neighbors by time, and disjoint ones, are not supported yet.
+    All others are those of :class:`~gnarl.pyg.NeighborLoader`. With ``disjoint`` or ``time_attr`` each endpoint and each
+    negative has nodes of its own; ``batch`` tells the edge that a node belongs to.
     """
 
     def __init__(
@@ -80,17 +84,17 @@ class LinkNeighborLoader(Loader):
         super().__init__(data, transform, pin_memory, batch_size)
         arguments.refuse(
             replace=replace,
-            disjoint=disjoint,
-            edge_label_time=edge_label_time,
-            time_attr=time_attr,
             transform_sampler_output=transform_sampler_output,
             neighbor_sampler=neighbor_sampler,
         )
         arguments.check_subgraph(subgraph_type, directed)
         arguments.warn_of(kwargs)
-        arguments.rule_in_time(None, temporal_strategy)
+        time = arguments.rule_in_time(time_attr, temporal_strategy)
+        if (edge_label_time is None) != (time is None):
+            hint = "edges are seen as of edge_label_time where time_attr='time' samples in time"
+            raise UsageError("edge_label_time and time_attr need each other", hint)
         self.input_type, edges = _input_edges(self.data, edge_label_index)
-        self.mode, amount = _negatives(neg_sampling, neg_sampling_ratio)
+        self.mode, amount, weights = _negatives(neg_sampling, neg_sampling_ratio)
         self._amount = int(amount)
         self._labels = _labels(edge_label, edges.shape[1], self.mode)
         self._examples = edges.shape[1]
@@ -99,12 +103,16 @@ class LinkNeighborLoader(Loader):
             edge_name(self.input_type),
             np.ascontiguousarray(edges[0]),
             np.ascontiguousarray(edges[1]),
+            None if time is None else arguments.integers("times of edges", edge_label_time).reshape(-1),
             float(amount) if self.mode == "binary" else None,
             int(amount) if self.mode == "triplet" else None,
+            weights,
             **arguments.options(
                 self.data,
                 num_neighbors,
                 rule=arguments.rule_of(sampler, weight_attr),
+                disjoint=disjoint,
+                time=time,
                 batch_size=batch_size,
                 shuffle=shuffle,
                 drop_last=drop_last,
@@ -117,7 +125,7 @@ class LinkNeighborLoader(Loader):
         )
 
     def _add_inputs(self, data: Any, batch: Any) -> None:
-        _, places, _, _, _, links = batch
+        _, places, _, _, times, links = batch
         sources, destinations, negative_sources, negative_destinations = links
         typed = self.data.is_heterogeneous
         store = data[self.input_type] if typed else data
@@ -129,10 +137,15 @@ class LinkNeighborLoader(Loader):
             dst.dst_pos_index = torch.from_numpy(destinations)
             shape = (len(places), self._amount) if self._amount > 1 else (len(places),)
             dst.dst_neg_index = torch.from_numpy(negative_destinations).view(shape)
+            if times is not None:
+                src.seed_time = dst.seed_time = torch.from_numpy(times)
             return
         ends = [[sources, negative_sources], [destinations, negative_destinations]]
         store.edge_label_index = torch.from_numpy(np.stack([np.concatenate(both) for both in ends]))
         store.edge_label = self._label_of(places, len(negative_sources))
+        if times is not None:
+            # Negatives are seen as of the edges that they belong to, round by round.
+            store.edge_label_time = torch.from_numpy(np.resize(times, len(places) + len(negative_sources)))
 
     def _label_of(self, places: Any, negatives: int) -> Any:
         if self.mode is None:
@@ -168,20 +181,19 @@ def _is_row(value: Any) -> bool:
     return not (isinstance(value, (tuple, list)) and any(isinstance(item, str) for item in value))
 
 
-def _negatives(given: Any, ratio: float | None) -> tuple[str | None, float]:
-    """The form of negatives, and their number for each edge."""
+def _negatives(given: Any, ratio: float | None) -> tuple[str | None, float, tuple[Any, Any]]:
+    """The form of negatives, their number for each edge, and the weights of sources and destinations."""
     if given is not None and ratio:
         raise UsageError("neg_sampling and neg_sampling_ratio exclude each other")
     if given is None:
         given = {"mode": "binary", "amount": ratio} if ratio else None
     if given is None:
-        return None, 0
+        return None, 0, (None, None)
     if isinstance(given, str):
         given = {"mode": given}
     if not isinstance(given, Mapping):
         given = {name: getattr(given, name, None) for name in ("mode", "amount", "src_weight", "dst_weight")}
-    if given.get("src_weight") is not None or given.get("dst_weight") is not None:
-        raise UsageError("weights of negatives are not supported yet", "they are drawn uniformly")
+    weights = (_weights(given.get("src_weight")), _weights(given.get("dst_weight")))
     mode, amount = given.get("mode"), given.get("amount", 1)
     mode, amount = getattr(mode, "value", mode), 1 if amount is None else amount
     if not isinstance(amount, (int, float)) or not 0 < amount < 1 << 28:
@@ -190,7 +202,16 @@ def _negatives(given: Any, ratio: float | None) -> tuple[str | None, float]:
         raise UsageError(f"unknown negative sampling {mode!r}", "there are 'binary' and 'triplet'")
     if mode == "triplet" and amount != int(amount):
         raise UsageError(f"{amount} negatives for each triplet", "expected a whole number")
-    return mode, amount
+    if mode == "triplet" and weights[0] is not None:
+        raise UsageError("src_weight is of no use with triplets", "their negatives are destinations")
+    return mode, amount, weights
+
+
+def _weights(given: Any) -> Any:
+    if given is None:
+        return None
+    found = given.detach().cpu().numpy() if isinstance(given, torch.Tensor) else np.asarray(given)
+    return np.ascontiguousarray(found.reshape(-1), dtype=np.float64)
 
 
 def _labels(given: Any, count: int, mode: str | None) -> Any:

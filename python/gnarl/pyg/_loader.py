@@ -56,11 +56,23 @@ class Loader(ABC):
         """Sets the number of the next epoch, which counts from 0: one that was left is repeated by it."""
         self.epoch = epoch
 
+    @property
+    def sampler(self) -> Loader:
+        """This loader: Lightning calls ``loader.sampler.set_epoch`` before each epoch."""
+        return self
+
+    @property
+    def batch_sampler(self) -> None:
+        """None; there whenever ``sampler`` is in a ``DataLoader``."""
+        return
+
     def __iter__(self) -> Iterator[Any]:
-        """The batches of the next epoch."""
-        batches = self._loader.epoch(self.epoch)
+        """The batches of the next epoch, which begins with the first of them."""
+        # Not with the iterator: Lightning makes the first one of a resumed training before it sets the epoch.
+        epoch = self.epoch
         self.epoch += 1
-        return (self._finished(batch) for batch in batches)
+        for batch in self._loader.epoch(epoch):
+            yield self._finished(batch)
 
     def __call__(self, index: Any) -> Any:
         """The batch around some of the inputs, by their places among these."""

@@ -128,6 +128,75 @@ def test_a_link_predictor_learns(dataset):
     assert np.mean(losses[-4:]) < np.mean(losses[:4]) - 0.05
 
 
+def test_negatives_are_drawn_by_weight(dataset):
+    weights = torch.zeros(300)
+    weights[[3, 250]] = torch.tensor([1.0, 3.0])
+    sampling = NegativeSampling("triplet", 1, dst_weight=weights)
+    batch = next(iter(LinkNeighborLoader(dataset, [0], neg_sampling=sampling, batch_size=2000)))
+    drawn = batch.n_id[batch.dst_neg_index]
+    assert drawn.unique().tolist() == [3, 250]
+    # Three quarters of 2,000, by four deviations.
+    assert abs((drawn == 250).sum().item() - 1500) < 80
+
+
+@pytest.mark.parametrize("mode", ["binary", "triplet"])
+def test_disjoint_links_have_graphs_of_their_own(dataset, arrays, mode):
+    edges = torch.from_numpy(arrays["edges"])
+    sampling = {"mode": mode, "amount": 2}
+    loader = LinkNeighborLoader(dataset, [3, 2], neg_sampling=sampling, disjoint=True, batch_size=9, seed=3)
+    batch = next(iter(loader))
+    assert torch.equal(batch.batch[batch.edge_index[0]], batch.batch[batch.edge_index[1]])
+    assert torch.equal(batch.n_id[batch.edge_index], edges[:, batch.e_id])
+    number = torch.arange(9)
+    if mode == "binary":
+        assert torch.equal(batch.n_id[batch.edge_label_index[:, :9]], edges[:, batch.input_id])
+        assert torch.equal(batch.batch[batch.edge_label_index], number.repeat(3).expand(2, -1))
+        assert batch.edge_label_index.unique().numel() == 2 * 27
+    else:
+        assert torch.equal(batch.n_id[torch.stack([batch.src_index, batch.dst_pos_index])], edges[:, batch.input_id])
+        assert torch.equal(batch.batch[batch.dst_neg_index], number[:, None].expand(-1, 2))
+    # Those of an edge do not depend on the others of its batch.
+    loader.set_epoch(0)
+    own = loader([4])
+    places = batch.batch == 4
+    assert torch.equal(batch.n_id[places].sort().values, own.n_id.sort().values)
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory):
+    draw = np.random.default_rng(9)
+    return gnarl.from_arrays(
+        tmp_path_factory.mktemp("data") / "timed",
+        draw.integers(0, 100, (2, 3000)),
+        num_nodes=100,
+        times=draw.integers(0, 100, 100),
+        edge_times=draw.integers(0, 100, 3000),
+    )
+
+
+@pytest.mark.parametrize("mode", ["binary", "triplet"])
+def test_links_are_seen_as_of_their_time(timed, mode):
+    born = torch.from_numpy(timed.times())
+    edges = torch.from_numpy(timed.edges())
+    # No sooner than both endpoints.
+    times = torch.maximum(born[edges].max(dim=0).values, torch.from_numpy(timed.edge_times()))
+    loader = LinkNeighborLoader(
+        timed, [4, 3], edges, edge_label_time=times, time_attr="time", neg_sampling=mode, batch_size=64, shuffle=True
+    )
+    found = 0
+    for batch in loader:
+        of = times[batch.input_id][batch.batch]
+        assert (batch.edge_time <= of[batch.edge_index[1]]).all()
+        # Nodes of negatives are there, too.
+        assert (batch.time <= of).all()
+        given = batch.edge_label_time[:64] if mode == "binary" else batch.seed_time
+        assert torch.equal(given[: len(batch.input_id)], times[batch.input_id])
+        if mode == "binary":
+            assert torch.equal(batch.edge_label_time, times[batch.input_id].repeat(2))
+        found += batch.num_edges
+    assert found > 3000
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -138,9 +207,11 @@ def test_a_link_predictor_learns(dataset):
         ({"neg_sampling": {"mode": "triplet", "amount": 1.5}}, "whole number"),
         ({"neg_sampling": {"mode": "binary", "amount": -1}}, "number of negatives"),
         ({"neg_sampling": "binary", "neg_sampling_ratio": 2}, "exclude each other"),
-        ({"neg_sampling": NegativeSampling("binary", 1, torch.ones(300))}, "weights of negatives"),
+        ({"neg_sampling": NegativeSampling("binary", 1, torch.ones(299))}, "299 weights of negatives for 300 nodes"),
+        ({"neg_sampling": NegativeSampling("triplet", 1, torch.ones(300), torch.ones(300))}, "src_weight"),
         ({"edge_label": torch.ones(2000), "neg_sampling": "triplet"}, "of no use"),
-        ({"disjoint": True}, "disjoint is not supported"),
+        ({"time_attr": "time"}, "edge_label_time and time_attr"),
+        ({"edge_label_time": torch.zeros(2000)}, "edge_label_time and time_attr"),
         ({"neg_sampling": {"amount": 2}}, "unknown negative sampling None"),
         ({"neg_sampling_ratio": 1e30}, "number of negatives"),
     ],

@@ -105,6 +105,7 @@ fn settings(config: &RunConfig) -> String {
     config.train.preparation_threads = 0;
     config.train.pipeline = Default::default();
     config.output.metrics_listen = None;
+    config.output.tensorboard = false;
     config.to_toml().unwrap_or_default()
 }
 

@@ -1,5 +1,5 @@
 //! Telemetry of a run: epoch records, stage times, load balance, bottlenecks, heartbeat messages,
-//! Prometheus.
+//! Prometheus, TensorBoard.
 
 pub(crate) mod bottleneck;
 pub(crate) mod load_balance;
@@ -10,6 +10,7 @@ pub mod pulse;
 pub(crate) mod record;
 mod stage_times;
 mod tally;
+mod tensorboard;
 
 pub use bottleneck::Verdict;
 pub use load_balance::Balance;
@@ -19,3 +20,4 @@ pub use pulse::Pulse;
 pub use record::{EpochRecord, ExchangedBytes};
 pub use stage_times::Stages;
 pub(crate) use tally::{Figures, Tally};
+pub(crate) use tensorboard::EventFile;

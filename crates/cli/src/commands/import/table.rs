@@ -20,6 +20,56 @@ enum Ids {
     String,
 }
 
+/// Options of the graph as a whole.
+#[derive(Debug, Args)]
+struct Shape {
+    /// Number of nodes, [type=]N: keeps integer ids
+    #[arg(long, value_name = "[TYPE=]N")]
+    num_nodes: Vec<String>,
+    /// Kind of ids
+    #[arg(long, value_enum, default_value = "auto")]
+    ids: Ids,
+    /// Storage type of weights: f32, f16 or bf16
+    #[arg(long, default_value_t)]
+    weight_type: WeightType,
+    /// Store the reverse of every edge too, dropping repeated ones, where both endpoints are of one type
+    #[arg(long)]
+    symmetrize: bool,
+    /// Store the reverse of every edge too, as an edge of type destination:rev_relation:source
+    #[arg(long)]
+    reverse: bool,
+    /// Drop repeated edges
+    #[arg(long)]
+    coalesce: Option<bool>,
+}
+
+impl Shape {
+    /// Adds the options to those of the tables.
+    fn options(&self, tables: TableOptions, memory: u64) -> Result<TableOptions> {
+        let num_nodes = self.num_nodes.iter().map(|given| {
+            let (ntype, count) = given.split_once('=').unwrap_or((DEFAULT_NODE_TYPE, given));
+            let count = count.parse().map_err(|_| {
+                Error::usage(format!("invalid --num-nodes '{given}': expected a number"))
+            })?;
+            Ok((ntype.into(), count))
+        });
+        Ok(TableOptions {
+            num_nodes: num_nodes.collect::<Result<_>>()?,
+            ids: match self.ids {
+                Ids::Auto => IdKind::Auto,
+                Ids::Integer => IdKind::Integer,
+                Ids::String => IdKind::String,
+            },
+            weight_type: self.weight_type,
+            symmetrize: self.symmetrize,
+            reverse: self.reverse,
+            coalesce: self.coalesce,
+            memory,
+            ..tables
+        })
+    }
+}
+
 /// Tables of a homogeneous graph (`--edges edges.csv --nodes nodes.csv`) or of a heterogeneous one
 /// (`--edges author:writes:paper=writes.csv --nodes paper=papers.csv`).
 #[derive(Debug, Args)]
@@ -72,9 +122,6 @@ pub struct Table {
     /// Column of edge weights ('weight', if there)
     #[arg(long)]
     weight: Option<String>,
-    /// Storage type of weights: f32, f16 or bf16
-    #[arg(long, default_value_t)]
-    weight_type: WeightType,
     /// Column of edge times, integers or dates ('time', if there)
     #[arg(long)]
     time: Option<String>,
@@ -90,30 +137,17 @@ pub struct Table {
     /// Column that names each edge's split: train, valid, test, or empty
     #[arg(long, value_name = "[TYPE=]COLUMN")]
     edge_split: Vec<String>,
-    /// Number of nodes, [type=]N: keeps integer ids
-    #[arg(long, value_name = "[TYPE=]N")]
-    num_nodes: Vec<String>,
     /// Number of classes, if not the largest label plus one
     #[arg(long)]
     num_classes: Option<u64>,
-    /// Kind of ids
-    #[arg(long, value_enum, default_value = "auto")]
-    ids: Ids,
     /// Field delimiter of text: an ASCII character, 'tab' or 'space'
     #[arg(long, value_parser = delimiter)]
     delimiter: Option<u8>,
     /// Header of text tables: true or false (detected from names and the first lines by default)
     #[arg(long)]
     header: Option<bool>,
-    /// Store the reverse of every edge too, dropping repeated ones
-    #[arg(long)]
-    symmetrize: bool,
-    /// Store the reverse of every edge too, as an edge of type destination:rev_relation:source
-    #[arg(long)]
-    reverse: bool,
-    /// Drop repeated edges
-    #[arg(long)]
-    coalesce: Option<bool>,
+    #[command(flatten)]
+    shape: Shape,
     #[command(flatten)]
     pub common: Common,
 }
@@ -124,12 +158,8 @@ pub struct Table {
 pub struct Schema {
     /// The schema file
     path: PathBuf,
-    /// Store the reverse of every edge too, dropping repeated ones, where both endpoints are of one type
-    #[arg(long)]
-    symmetrize: bool,
-    /// Store the reverse of every edge too, as an edge of type destination:rev_relation:source
-    #[arg(long)]
-    reverse: bool,
+    #[command(flatten)]
+    shape: Shape,
     #[command(flatten)]
     pub common: Common,
 }
@@ -137,13 +167,7 @@ pub struct Schema {
 impl Schema {
     pub fn import(&self) -> Result<Imported> {
         let tables = TableOptions::from_schema(&self.path)?;
-        let options = TableOptions {
-            symmetrize: self.symmetrize,
-            reverse: self.reverse,
-            memory: self.common.memory,
-            ..tables
-        };
-        import::tables(&options, &self.common.out)
+        import::tables(&self.shape.options(tables, self.common.memory)?, &self.common.out)
     }
 }
 
@@ -151,33 +175,17 @@ impl Table {
     pub fn import(&self, delimiter: Option<u8>) -> Result<Imported> {
         self.check_nodes()?;
         self.check_impute()?;
-        let mut options = TableOptions {
-            ids: match self.ids {
-                Ids::Auto => IdKind::Auto,
-                Ids::Integer => IdKind::Integer,
-                Ids::String => IdKind::String,
-            },
+        let tables = TableOptions {
             delimiter: self.delimiter.or(delimiter),
             header: self.header,
-            weight_type: self.weight_type,
-            symmetrize: self.symmetrize,
-            reverse: self.reverse,
-            coalesce: self.coalesce,
-            memory: self.common.memory,
             ..TableOptions::default()
         };
+        let mut options = self.shape.options(tables, self.common.memory)?;
         for given in &self.nodes {
             options.nodes.push(self.node_table(given));
         }
         for given in &self.edges {
             options.edges.push(self.edge_table(given)?);
-        }
-        for given in &self.num_nodes {
-            let (ntype, count) = given.split_once('=').unwrap_or((DEFAULT_NODE_TYPE, given));
-            let count = count.parse().map_err(|_| {
-                Error::usage(format!("invalid --num-nodes '{given}': expected a number"))
-            })?;
-            options.num_nodes.push((ntype.into(), count));
         }
         import::tables(&options, &self.common.out)
     }

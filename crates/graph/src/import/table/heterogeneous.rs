@@ -149,11 +149,13 @@ fn node_order(options: &TableOptions) -> Result<Vec<String>> {
     };
     options.nodes.iter().for_each(|t| add(&t.ntype));
     options.num_nodes.iter().for_each(|(name, _)| add(name));
+    options.mentioned.iter().for_each(&mut add);
     let typed = !options.nodes.is_empty();
     for table in &options.edges {
         for name in [&table.triple.src, &table.triple.dst] {
             let known = options.nodes.iter().any(|t| t.ntype == *name)
-                || options.num_nodes.iter().any(|(n, _)| n == name);
+                || options.num_nodes.iter().any(|(n, _)| n == name)
+                || options.mentioned.contains(name);
             if typed && !known {
                 let known: Vec<&str> = options.nodes.iter().map(|t| t.ntype.as_str()).collect();
                 return Err(Error::usage(format!("{}: unknown node type '{name}'", table.triple))
@@ -164,6 +166,13 @@ fn node_order(options: &TableOptions) -> Result<Vec<String>> {
     }
     if options.edges.is_empty() {
         return Err(Error::usage("no table of edges is given"));
+    }
+    let ends = |name: &String| {
+        options.edges.iter().any(|table| table.triple.src == *name || table.triple.dst == *name)
+    };
+    if let Some(name) = options.mentioned.iter().find(|name| !ends(name)) {
+        return Err(Error::usage(format!("node type '{name}' has no table, and no edges"))
+            .hint("give the table of its nodes, or of edges that mention them"));
     }
     Ok(order)
 }

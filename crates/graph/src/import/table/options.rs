@@ -118,6 +118,8 @@ pub struct TableOptions {
     pub nodes: Vec<NodeTable>,
     /// Edge tables, one per edge type.
     pub edges: Vec<EdgeTable>,
+    /// Node types without a table whose nodes are the ids that edges mention; all without one are, if no type has any.
+    pub mentioned: Vec<String>,
     /// Stated numbers of nodes: these types keep their integer ids 0..N-1.
     pub num_nodes: Vec<(String, u64)>,
     /// Kind of ids.
@@ -144,6 +146,7 @@ impl Default for TableOptions {
         Self {
             nodes: Vec::new(),
             edges: Vec::new(),
+            mentioned: Vec::new(),
             num_nodes: Vec::new(),
             ids: IdKind::Auto,
             delimiter: None,

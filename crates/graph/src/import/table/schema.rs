@@ -21,13 +21,30 @@ struct Schema {
 #[serde(deny_unknown_fields)]
 struct Nodes {
     node_type: String,
-    files: Files,
+    /// Without any the nodes are the ids that edges mention.
+    files: Option<Files>,
     format: Option<Format>,
     node_id_col: Option<String>,
+    time_col: Option<String>,
+    split_col: Option<String>,
+    num_classes: Option<u64>,
     #[serde(default)]
     features: Vec<FeatureColumn>,
     #[serde(default)]
     labels: Vec<Label>,
+}
+
+impl Nodes {
+    /// Returns whether nothing but the name of the type is given.
+    fn is_mentioned(&self) -> bool {
+        let columns = [&self.node_id_col, &self.time_col, &self.split_col];
+        self.files.is_none()
+            && self.format.is_none()
+            && self.num_classes.is_none()
+            && columns.into_iter().all(Option::is_none)
+            && self.features.is_empty()
+            && self.labels.is_empty()
+    }
 }
 
 #[derive(Deserialize)]
@@ -38,6 +55,9 @@ struct Edges {
     format: Option<Format>,
     source_id_col: String,
     dest_id_col: String,
+    weight_col: Option<String>,
+    time_col: Option<String>,
+    split_col: Option<String>,
     #[serde(default)]
     features: Vec<FeatureColumn>,
     #[serde(default)]
@@ -104,6 +124,10 @@ impl TableOptions {
         let base = path.parent().unwrap_or(Path::new("."));
         let mut options = Self::default();
         for nodes in schema.nodes {
+            if nodes.is_mentioned() {
+                options.mentioned.push(nodes.node_type);
+                continue;
+            }
             let table = node_table(nodes, base, &mut options.delimiter);
             options.nodes.push(table.map_err(|e| e.context(place.clone()))?);
         }
@@ -116,13 +140,21 @@ impl TableOptions {
 }
 
 fn node_table(nodes: Nodes, base: &Path, delimiter: &mut Option<u8>) -> Result<NodeTable> {
-    let Nodes { node_type, files, format, node_id_col, features, labels } = nodes;
-    let what = format!("node type '{node_type}'");
-    let mut table = NodeTable::new(node_type, one(&what, files, base)?);
-    check_format(&what, format, delimiter)?;
-    table.id = node_id_col;
-    table.features = of_columns(&what, features)?;
-    match only(&what, labels)? {
+    let what = format!("node type '{}'", nodes.node_type);
+    let files = nodes.files.ok_or_else(|| {
+        Error::invalid(format!("{what}: columns without files"))
+            .hint("name the table that has them")
+    })?;
+    let mut table = NodeTable::new(nodes.node_type, one(&what, files, base)?);
+    check_format(&what, nodes.format, delimiter)?;
+    table.id = nodes.node_id_col;
+    table.time = nodes.time_col;
+    table.split = nodes.split_col;
+    table.num_classes = nodes.num_classes;
+    table.features = of_columns(&what, nodes.features)?;
+    let label = only(&what, nodes.labels)?;
+    check_splits(&what, table.split.as_ref(), label.as_ref())?;
+    match label {
         Some(label) if label.task_type == "classification" => {
             table.label = Some(label.label_col);
             table.shares = label.split_pct;
@@ -147,8 +179,13 @@ fn edge_table(edges: Edges, base: &Path, delimiter: &mut Option<u8>) -> Result<E
     check_format(&what, edges.format, delimiter)?;
     table.src = Some(edges.source_id_col);
     table.dst = Some(edges.dest_id_col);
+    table.weight = edges.weight_col;
+    table.time = edges.time_col;
+    table.split = edges.split_col;
     table.features = of_columns(&what, edges.features)?;
-    let Some(label) = only(&what, edges.labels)? else { return Ok(table) };
+    let label = only(&what, edges.labels)?;
+    check_splits(&what, table.split.as_ref(), label.as_ref())?;
+    let Some(label) = label else { return Ok(table) };
     table.shares = label.split_pct;
     match label.task_type.as_str() {
         "classification" => table.label = Some(label.label_col),
@@ -166,6 +203,17 @@ fn only(what: &str, mut labels: Vec<Label>) -> Result<Option<Label>> {
     match (labels.pop(), labels.len()) {
         (label, 0) => Ok(label),
         _ => Err(Error::invalid(format!("{what}: several labels"))),
+    }
+}
+
+/// Rejects splits that are both named and drawn.
+fn check_splits(what: &str, column: Option<&String>, label: Option<&Label>) -> Result<()> {
+    match (column, label.and_then(|label| label.split_pct)) {
+        (Some(column), Some(_)) => {
+            Err(Error::invalid(format!("{what}: split_col '{column}' beside split_pct"))
+                .hint("a column names the splits, or they are drawn at random"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -21,13 +21,13 @@ use gnarl_objects::is_uri;
 use crate::data::prepared::digest;
 use crate::embeddings::EMBEDDINGS;
 use crate::run::checkpoint::{CHECKPOINT, atomic_write};
-use crate::telemetry::EpochRecord;
+use crate::telemetry::{EpochRecord, EventFile};
 
 pub use begin::Begin;
 pub use names::{CONFIG, METRICS, MODEL, PARTITION, RELATIONS, REPORT, SUMMARY};
 pub use provenance::{PROVENANCE, Provenance};
 
-use names::LOCK;
+use names::{LOCK, TENSORBOARD};
 use objects::{RunObjects, in_store};
 use uploads::Uploads;
 
@@ -38,6 +38,8 @@ pub struct RunFolder {
     /// The path or the address that the user knows it by.
     place: PathBuf,
     metrics: Mutex<Option<File>>,
+    /// The event file once it is begun, if there is to be one.
+    events: Option<Mutex<Option<EventFile>>>,
     /// None unless it is kept in an object store.
     uploads: Mutex<Option<Uploads>>,
     /// None on ranks other than the first.
@@ -99,9 +101,11 @@ impl RunFolder {
             }
         }
         sweep_files(&dir)?;
-        let rows = dir.join(EMBEDDINGS);
-        if !resume && rows.exists() {
-            std::fs::remove_dir_all(&rows).at(&rows)?;
+        for name in [EMBEDDINGS, TENSORBOARD] {
+            let folder = dir.join(name);
+            if !resume && folder.exists() {
+                std::fs::remove_dir_all(&folder).at(&folder)?;
+            }
         }
         let kept = absolute(&RunConfig {
             output: OutputSection { dir: place.clone(), ..config.output.clone() },
@@ -115,8 +119,14 @@ impl RunFolder {
         if let Some(uploads) = &uploads {
             uploads.objects().begin(stale)?;
         }
-        let (metrics, uploads) = (Mutex::new(None), Mutex::new(uploads));
-        let folder = Self { dir, place, metrics, uploads, _lock: Some(lock) };
+        let folder = Self {
+            dir,
+            place,
+            metrics: Mutex::new(None),
+            events: config.output.tensorboard.then(|| Mutex::new(None)),
+            uploads: Mutex::new(uploads),
+            _lock: Some(lock),
+        };
         if resume {
             // An upload may have failed before.
             folder.changed(&[METRICS, MODEL, CHECKPOINT])?;
@@ -126,8 +136,14 @@ impl RunFolder {
 
     /// The folder that another rank prepared in `dir`.
     pub fn join(dir: PathBuf) -> Self {
-        let (place, metrics, uploads) = (dir.clone(), Mutex::new(None), Mutex::new(None));
-        Self { dir, place, metrics, uploads, _lock: None }
+        Self {
+            place: dir.clone(),
+            dir,
+            metrics: Mutex::new(None),
+            events: None,
+            uploads: Mutex::new(None),
+            _lock: None,
+        }
     }
 
     /// Possible places of a partition for the same run file: in this folder, and in those of
@@ -191,13 +207,17 @@ impl RunFolder {
     }
 
     /// Rewrites `metrics.jsonl` with the known epochs: after a crash it may hold lines
-    /// of epochs that are trained again.
+    /// of epochs that are trained again. So does the event file for TensorBoard.
     pub fn start_metrics(&self, history: &[EpochRecord]) -> Result<()> {
         let path = self.dir.join(METRICS);
         let lines: String = history.iter().map(|record| record.line() + "\n").collect();
         atomic_write(&path, lines.as_bytes())?;
         let file = File::options().append(true).open(&path).at(&path)?;
         *self.metrics.lock().unwrap_or_else(|e| e.into_inner()) = Some(file);
+        let Some(events) = &self.events else { return Ok(()) };
+        let mut begun = EventFile::create(&self.dir.join(TENSORBOARD))?;
+        history.iter().try_for_each(|record| begun.append(record))?;
+        *events.lock().unwrap_or_else(|e| e.into_inner()) = Some(begun);
         Ok(())
     }
 
@@ -210,8 +230,14 @@ impl RunFolder {
         }
     }
 
-    /// Appends an epoch to `metrics.jsonl`.
+    /// Appends an epoch to `metrics.jsonl`, and to the event file for TensorBoard.
     pub fn append(&self, record: &EpochRecord) -> Result<()> {
+        let events = self.events.as_ref().map(|events| events.lock());
+        if let Some(mut events) = events.map(|events| events.unwrap_or_else(|e| e.into_inner()))
+            && let Some(begun) = events.as_mut()
+        {
+            begun.append(record)?;
+        }
         let path = self.dir.join(METRICS);
         match self.metrics.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
             Some(file) => writeln!(file, "{}", record.line()).at(&path),

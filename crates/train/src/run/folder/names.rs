@@ -12,6 +12,8 @@ pub const SUMMARY: &str = "summary.json";
 pub const RELATIONS: &str = "relations.json";
 /// Curves and pictures.
 pub const REPORT: &str = "report.html";
+/// The folder of events for TensorBoard.
+pub(super) const TENSORBOARD: &str = "tensorboard";
 /// The partition made for the run.
 pub const PARTITION: &str = "partition";
 /// Locked while a process trains in the folder.

@@ -1,0 +1,150 @@
+//! Neighborhoods of the seeds of a batch.
+
+use std::sync::Arc;
+
+use gnarl_common::rng::Key;
+use gnarl_common::threads::pool;
+use gnarl_common::{Error, Result};
+use gnarl_sample::parts::Rule;
+use gnarl_sample::{
+    FrontierBatch, FrontierSampler, HeteroFanouts, HeteroScratch, Roots, TemporalRule,
+};
+
+use crate::batch::Batch;
+use crate::columns;
+use crate::graph::{LoaderGraph, Seeds};
+use crate::options::Columns;
+use crate::repeated::separate;
+
+/// Samples neighborhoods around nodes of any types, without their features: for loaders that choose the nodes of a batch
+/// themselves.
+#[derive(Debug)]
+pub struct NeighborSampler {
+    graph: Arc<LoaderGraph>,
+    sampler: FrontierSampler,
+    disjoint: bool,
+    timed: bool,
+}
+
+/// The trees of seeds that have nodes of their own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Trees<'a> {
+    /// A name for each seed, over all types in their order. It decides what the seed's tree draws.
+    pub names: &'a [u64],
+    /// The time of each seed likewise.
+    pub times: Option<&'a [i64]>,
+}
+
+impl NeighborSampler {
+    /// A sampler of `graph`, with neighbors by fan-outs and a rule. Each seed has nodes of its own if `disjoint`, or if only
+    /// edges are there that are no later than it, by the rule `time`.
+    ///
+    /// # Errors
+    /// [`gnarl_common::Kind::Usage`] if the rule needs weights that are not there, or time is asked for where there is none.
+    pub fn new(
+        graph: Arc<LoaderGraph>,
+        (fanouts, rule): (&HeteroFanouts, Rule),
+        disjoint: bool,
+        time: Option<TemporalRule>,
+        threads: usize,
+    ) -> Result<Self> {
+        let sampler = match time {
+            None => FrontierSampler::new(&graph.lists, fanouts, rule)?,
+            Some(_) if rule != Rule::Uniform => {
+                let message =
+                    format!("neighbors are drawn by time or by '{}', not both", rule.name());
+                return Err(Error::usage(message).hint("take the sampler 'uniform' with times"));
+            }
+            Some(time) => {
+                let timed = graph.lists.clone().with_times_of(graph.dataset())?;
+                let sampler = FrontierSampler::new(&timed, fanouts, rule)?;
+                // Threads of its own: those of the process would be missing in one that is forked off.
+                pool(threads)?.install(|| sampler.in_time(time))?
+            }
+        };
+        let timed = time.is_some();
+        Ok(Self { graph, sampler, disjoint: disjoint || timed, timed })
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Arc<LoaderGraph> {
+        &self.graph
+    }
+
+    /// Returns whether each seed has nodes of its own.
+    pub fn is_disjoint(&self) -> bool {
+        self.disjoint
+    }
+
+    /// Returns whether seeds have times.
+    pub fn is_timed(&self) -> bool {
+        self.timed
+    }
+
+    pub(crate) fn rule(&self) -> Rule {
+        self.sampler.rule()
+    }
+
+    /// The neighborhood of `seeds`, of one entry for each type that has any. A seed that is given twice has two nodes. It is a
+    /// function of the seeds, their order and the key.
+    ///
+    /// # Errors
+    /// If seeds have times and are not sampled in time, or the other way round; or if a type is given twice.
+    pub fn sample(&self, seeds: &[Seeds], key: Key, scratch: &mut HeteroScratch) -> Result<Batch> {
+        let mut key = key;
+        for seeds in seeds {
+            key = key.with(seeds.node_type as u64);
+            for &node in &*seeds.nodes {
+                key = key.with(node.into());
+            }
+        }
+        let count = seeds.iter().map(|seeds| seeds.nodes.len()).sum::<usize>() as u64;
+        let names: Vec<u64> = (0..count).collect();
+        let mut times = Vec::new();
+        for of_type in seeds {
+            match (&of_type.times, self.timed) {
+                (Some(own), true) => times.extend_from_slice(own),
+                (None, false) => {}
+                (given, _) => {
+                    let has = if given.is_some() { "have" } else { "have no" };
+                    return Err(Error::usage(format!("seeds {has} times"))
+                        .hint("they have times if, and only if, they are sampled in time"));
+                }
+            }
+        }
+        let trees = Trees { names: &names, times: self.timed.then_some(&times[..]) };
+        let lists: Vec<(usize, &[u32])> =
+            seeds.iter().map(|seeds| (seeds.node_type, &seeds.nodes[..])).collect();
+        let found = self.around(&lists, trees, key, scratch)?;
+        let seed_type = seeds.first().map_or(0, |seeds| seeds.node_type);
+        let none = Columns { features: false, labels: false, others: false };
+        columns::batch(&self.graph, found, seed_type, Vec::new(), (none, &Arc::default()))
+    }
+
+    /// The neighborhood of seeds by type, in trees if they have nodes of their own.
+    pub(crate) fn around(
+        &self,
+        seeds: &[(usize, &[u32])],
+        trees: Trees<'_>,
+        key: Key,
+        scratch: &mut HeteroScratch,
+    ) -> Result<FrontierBatch> {
+        if !self.disjoint {
+            let mut found = self.sampler.sample_types(seeds, key, scratch)?;
+            for &(node_type, nodes) in seeds {
+                separate(&mut found, node_type, nodes);
+            }
+            return Ok(found);
+        }
+        let numbers: Vec<u32> = (0..trees.names.len() as u32).collect();
+        let mut rest = &numbers[..];
+        let mut roots = Vec::with_capacity(seeds.len());
+        for &(node_type, nodes) in seeds {
+            let own;
+            (own, rest) = rest.split_at(nodes.len());
+            roots.push((node_type, nodes, own));
+        }
+        let roots = Roots { seeds: &roots, names: trees.names, times: trees.times };
+        self.sampler.sample_trees(roots, key)
+    }
+}

@@ -1,0 +1,297 @@
+//! Tables of other libraries, by the Arrow stream interface, as Parquet files that an import reads.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::RecordBatchStreamReader;
+use arrow_array::types::Float64Type;
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchReader};
+use arrow_cast::cast;
+use arrow_pyarrow::PyArrowType;
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+use gnarl_common::staging::{Claim, Staging};
+use gnarl_common::{Error, Kind, Result, ResultExt};
+use gnarl_graph::MANIFEST;
+use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use pyo3::prelude::*;
+
+use crate::errors::Raise;
+
+/// Rows that are written at a time, between two looks at signals.
+const PIECE: usize = 1 << 18;
+/// The column of row numbers, of tables without ids.
+const ROW: &str = "__row__";
+
+/// Tables beside the dataset that is made of them, in a folder that goes when this does.
+#[pyclass(module = "gnarl._gnarl")]
+pub struct Tables {
+    folder: Option<Staging>,
+}
+
+/// The columns of a table by their kinds.
+type Facts = Vec<(String, &'static str)>;
+
+#[pymethods]
+impl Tables {
+    /// Starts a folder of tables beside `out`, where a dataset is to be made; one that is there must be to be replaced.
+    #[new]
+    fn create(py: Python<'_>, out: PathBuf, force: bool) -> PyResult<Self> {
+        // The import claims it again, in a process of its own.
+        drop(Claim::new(&out, MANIFEST, force).raise(py)?);
+        let mut place = out.into_os_string();
+        place.push(".tables");
+        let folder = Staging::create(Path::new(&place), MANIFEST).raise(py)?;
+        Ok(Self { folder: Some(folder) })
+    }
+
+    /// The folder.
+    #[getter]
+    fn path(&self, py: Python<'_>) -> PyResult<PathBuf> {
+        self.folder().map(|folder| folder.path().into()).raise(py)
+    }
+
+    /// Writes a table by its name. Each of `links` names a column and another table, which has the column `id` and this one, of
+    /// rows where it is not null. Without an `id` that is the number of the row, which is written, too.
+    fn write(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        stream: PyArrowType<RecordBatchStreamReader>,
+        id: Option<String>,
+        links: Vec<(String, String)>,
+    ) -> PyResult<Facts> {
+        let folder = self.folder().raise(py)?.path();
+        let written = py.detach(|| {
+            let mut table = Table::create(folder, name, &stream.0.schema(), id, &links)?;
+            for batch in stream.0 {
+                table.push(&batch.map_err(|e| failed(name, &e))?)?;
+            }
+            table.finish()
+        });
+        written.raise(py)
+    }
+
+    /// Removes the folder.
+    fn close(&mut self) {
+        self.folder = None;
+    }
+}
+
+impl Tables {
+    fn folder(&self) -> Result<&Staging> {
+        self.folder.as_ref().ok_or_else(|| Error::usage("the tables are closed"))
+    }
+}
+
+/// A table that is being written, and those of its links.
+struct Table {
+    name: String,
+    main: Output,
+    links: Vec<Link>,
+    /// Columns that Parquet has a type for.
+    kept: Vec<usize>,
+    /// The columns of keys, if a row without one has a link of fewer.
+    keys: Vec<usize>,
+    schema: SchemaRef,
+    facts: Vec<(String, &'static str)>,
+    id: Option<String>,
+    rows: u64,
+}
+
+struct Link {
+    column: String,
+    output: Output,
+}
+
+struct Output {
+    path: PathBuf,
+    writer: ArrowWriter<BufWriter<File>>,
+}
+
+impl Table {
+    fn create(
+        folder: &Path,
+        name: &str,
+        given: &Schema,
+        id: Option<String>,
+        links: &[(String, String)],
+    ) -> Result<Self> {
+        let known = |field: &Field| {
+            ArrowSchemaConverter::new().convert(&Schema::new(vec![field.clone()])).is_ok()
+        };
+        let fields = given.fields();
+        let kept: Vec<usize> = (0..fields.len()).filter(|&at| known(&fields[at])).collect();
+        let find = |column: &str| {
+            kept.iter().position(|&at| fields[at].name() == column).ok_or_else(|| {
+                let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+                Error::usage(format!("{name}: no column '{column}'"))
+                    .hint(format!("it has: {}", names.join(", ")))
+            })
+        };
+        let keys: Vec<usize> =
+            links.iter().map(|(column, _)| find(column)).collect::<Result<_>>()?;
+        let numbered = id.is_none() && !links.is_empty();
+        if let Some(id) = &id {
+            find(id)?;
+        }
+        let mut columns: Vec<Field> = kept.iter().map(|&at| fields[at].as_ref().clone()).collect();
+        for &key in &keys {
+            if columns[key].data_type().is_floating() {
+                columns[key] = Field::new(columns[key].name(), DataType::Int64, true);
+            }
+        }
+        let facts =
+            columns.iter().map(|field| (field.name().clone(), kind(field.data_type()))).collect();
+        if numbered {
+            columns.push(Field::new(ROW, DataType::Int64, false));
+        }
+        let schema = Arc::new(Schema::new(columns));
+        let id = numbered.then(|| ROW.into()).or(id);
+        let link = |(column, file): &(String, String)| {
+            let schema = of_link(&schema, id.as_deref().unwrap_or(ROW), column)?;
+            Ok(Link { column: column.clone(), output: Output::create(folder, file, schema)? })
+        };
+        let links: Vec<Link> = links.iter().map(link).collect::<Result<_>>()?;
+        let main = Output::create(folder, name, Arc::clone(&schema))?;
+        Ok(Self { name: name.into(), main, links, kept, keys, schema, facts, id, rows: 0 })
+    }
+
+    fn push(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut first = 0;
+        while first < batch.num_rows() {
+            let rows = PIECE.min(batch.num_rows() - first);
+            self.piece(&batch.slice(first, rows))?;
+            first += rows;
+            Python::attach(|py| py.check_signals())
+                .map_err(|_| Error::new(Kind::Interrupted, "interrupted while tables were read"))?;
+        }
+        Ok(())
+    }
+
+    fn piece(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut columns: Vec<ArrayRef> =
+            self.kept.iter().map(|&at| Arc::clone(batch.column(at))).collect();
+        for &key in &self.keys {
+            columns[key] = whole(&columns[key]).map_err(|found| {
+                let column = self.schema.field(key).name();
+                Error::invalid(format!("{}: column '{column}' has {found}", self.name))
+                    .hint("keys are integers or strings")
+            })?;
+        }
+        if columns.len() < self.schema.fields().len() {
+            let first = self.rows as i64;
+            columns.push(Arc::new(Int64Array::from_iter_values(
+                first..first + batch.num_rows() as i64,
+            )));
+        }
+        self.rows += batch.num_rows() as u64;
+        let failed = |e: ArrowError| failed(&self.name, &e);
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(failed)?;
+        self.main.write(&batch)?;
+        for Link { column, output } in &mut self.links {
+            let id = self.id.as_deref().unwrap_or(ROW);
+            let schema = of_link(&self.schema, id, column)?;
+            let taken: Vec<usize> = schema
+                .fields()
+                .iter()
+                .map(|field| self.schema.index_of(field.name()))
+                .collect::<Result<_, _>>()
+                .map_err(failed)?;
+            let linked = batch.project(&taken).map_err(failed)?;
+            let there = match linked.column(1).logical_nulls() {
+                None => linked,
+                Some(nulls) => {
+                    let there = BooleanArray::new(nulls.into_inner(), None);
+                    filter_record_batch(&linked, &there).map_err(failed)?
+                }
+            };
+            output.write(&there)?;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Facts> {
+        self.main.finish()?;
+        self.links.into_iter().try_for_each(|link| link.output.finish())?;
+        Ok(self.facts)
+    }
+}
+
+impl Output {
+    fn create(folder: &Path, name: &str, schema: SchemaRef) -> Result<Self> {
+        let path = folder.join(name);
+        let file = BufWriter::new(File::create(&path).at(&path)?);
+        // It is read once, from a disk that also takes the dataset.
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::LZ4_RAW)
+            .set_max_row_group_row_count(Some(PIECE * 2));
+        let writer = ArrowWriter::try_new(file, schema, Some(properties.build()));
+        let writer = writer.map_err(|e| unwritten(&path, &e))?;
+        Ok(Self { path, writer })
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.writer.write(batch).map_err(|e| unwritten(&self.path, &e))
+    }
+
+    fn finish(self) -> Result<()> {
+        let Self { path, writer } = self;
+        writer.close().map(drop).map_err(|e| unwritten(&path, &e))
+    }
+}
+
+fn of_link(schema: &Schema, id: &str, column: &str) -> Result<SchemaRef> {
+    let field =
+        |name: &str| schema.field_with_name(name).cloned().map_err(|e| Error::usage(e.to_string()));
+    Ok(Arc::new(Schema::new(vec![field(id)?, field(column)?])))
+}
+
+/// Integers of keys that are floats, as tables have them whose integers cannot be missing.
+fn whole(keys: &ArrayRef) -> Result<ArrayRef, String> {
+    if !keys.data_type().is_floating() {
+        return Ok(Arc::clone(keys));
+    }
+    let wide = cast(keys, &DataType::Float64).map_err(|e| e.to_string())?;
+    let integer = |value: Option<f64>| match value {
+        Some(value) if value.is_nan() => Ok(None),
+        Some(value) if value.fract() == 0.0 && value.abs() < 2f64.powi(53) => {
+            Ok(Some(value as i64))
+        }
+        Some(value) => Err(format!("the key {value}")),
+        None => Ok(None),
+    };
+    let whole = wide.as_primitive::<Float64Type>().iter().map(integer);
+    Ok(Arc::new(whole.collect::<Result<Int64Array, String>>()?))
+}
+
+/// The kind of a column, by which features are chosen.
+fn kind(of: &DataType) -> &'static str {
+    match of {
+        DataType::Boolean => "boolean",
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => "date",
+        DataType::Dictionary(..) => "category",
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "text",
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _)
+            if item.data_type().is_numeric() =>
+        {
+            "list"
+        }
+        numeric if numeric.is_numeric() => "number",
+        _ => "other",
+    }
+}
+
+fn failed(name: &str, error: &ArrowError) -> Error {
+    Error::invalid(format!("{name}: {error}"))
+}
+
+fn unwritten(path: &Path, error: &ParquetError) -> Error {
+    Error::new(Kind::Io, format!("{}: {error}", path.display()))
+}
