@@ -25,28 +25,63 @@ def edge_name(edge_type: EdgeType | str) -> str:
     return edge_type if isinstance(edge_type, str) else ":".join(edge_type)
 
 
+#: Objects with connections of another process, which this one must not close.
+LEFT: list[Any] = []
+
+
 class Dataset:
     """A graph on disk with the features and labels of its nodes. Nothing is read before it is needed.
 
-    Nodes are counted from 0 within their type; :meth:`user_ids` has the ids of the input.
+    Nodes are counted from 0 within their type; :meth:`user_ids` has the ids of the input. :func:`gnarl.open` tells the
+    arguments.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._graph = _gnarl.Graph(os.fspath(path))
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        servers: Sequence[str] = (),
+        token_file: str | os.PathLike[str] | None = None,
+        certificate: str | os.PathLike[str] | None = None,
+        deadline: float = 60.0,
+        cache: int = 1 << 28,
+    ) -> None:
+        if isinstance(servers, str):
+            servers = [servers]
+        opened = _gnarl.Graph(os.fspath(path), list(servers), token_file, certificate, deadline, cache)
+        self._opened = (os.getpid(), opened)
 
-    def __reduce__(self) -> tuple[type[Dataset], tuple[str]]:
-        return (Dataset, (str(self.path),))
+    @property
+    def _graph(self) -> _gnarl.Graph:
+        process, graph = self._opened
+        if process != os.getpid() and graph.is_remote:
+            # Connections and their threads are those of the process that this one was forked from.
+            LEFT.append(graph)
+            kind, args = graph.__reduce__()
+            graph = kind(*args)
+            self._opened = (os.getpid(), graph)
+        return graph
+
+    def __reduce__(self) -> tuple[Any, tuple[_gnarl.Graph]]:
+        return (_of_graph, (self._graph,))
 
     def __repr__(self) -> str:
         nodes = ", ".join(f"{self.num_nodes(of):,} {of}" for of in self.node_types)
         if not self.is_heterogeneous:
             nodes = f"{self.num_nodes():,}"
-        return f"Dataset({str(self.path)!r}: {nodes} nodes, {self.num_edges():,} edges)"
+        counts = [self._graph.edge_facts(edge_name(of))["count"] for of in self.edge_types]
+        edges = "?" if None in counts else f"{sum(count or 0 for count in counts):,}"
+        return f"Dataset({str(self.path)!r}: {nodes} nodes, {edges} edges)"
 
     @property
     def path(self) -> str:
         """The folder."""
         return os.fspath(self._graph.path)
+
+    @property
+    def is_remote(self) -> bool:
+        """True if parts of it are at servers."""
+        return self._graph.is_remote
 
     @property
     def name(self) -> str:
@@ -113,8 +148,11 @@ class Dataset:
     def num_edges(self, edge_type: EdgeType | str | None = None) -> int:
         """Number of edges of a type; of all types where there are several and none is named."""
         if edge_type is None:
-            return sum(self._graph.edge_facts(edge_name(of))["count"] for of in self.edge_types)
-        return self._graph.edge_facts(edge_name(self.edge_type(edge_type)))["count"]
+            return sum(self.num_edges(of) for of in self.edge_types)
+        count = self._graph.edge_facts(edge_name(self.edge_type(edge_type)))["count"]
+        if count is None:
+            raise UsageError(f"{self.path}: parts with several hops of halo nodes do not tell the number of edges")
+        return count
 
     def num_features(self, node_type: str | None = None) -> int:
         """Width of the features of a node type; 0 without any."""
@@ -245,10 +283,39 @@ def split_name(name: str) -> str:
     return "valid" if name.lower() in ("val", "validation", "dev") else name
 
 
-def open(path: str | os.PathLike[str]) -> Dataset:
-    """Opens a dataset.
+def _of_graph(graph: _gnarl.Graph) -> Dataset:
+    dataset = Dataset.__new__(Dataset)
+    dataset._opened = (os.getpid(), graph)
+    return dataset
+
+
+def open(
+    path: str | os.PathLike[str],
+    *,
+    servers: Sequence[str] = (),
+    token_file: str | os.PathLike[str] | None = None,
+    certificate: str | os.PathLike[str] | None = None,
+    deadline: float = 60.0,
+    cache: int = 1 << 28,
+) -> Dataset:
+    """Opens a dataset, or a partitioned one (``gnarl.partition``), whose parts may be at servers (``gnarl serve``).
+
+    Batches of parts are those of the whole graph, but their edges have no ids, features and times.
+
+    Args:
+        path: The folder of the dataset, or of the partition: with ``partition.json``, maps, the catalog of nodes
+            (``nodes/``), and the parts that no server has.
+        servers: Addresses of servers of parts, ``"http://HOST:PORT"`` or ``"https://…"``.
+        token_file: A file with the servers' token.
+        certificate: The certificate to trust, a PEM file, for ``https``.
+        deadline: Seconds until a server that does not reply is an error, retries included.
+        cache: Bytes of memory for features that servers sent.
 
     Raises:
         DataError: If there is none, or it is damaged.
+        RankError: If a server does not reply in time.
+        UsageError: If a part is neither there nor at a server.
     """
-    return Dataset(path)
+    return Dataset(
+        path, servers=servers, token_file=token_file, certificate=certificate, deadline=deadline, cache=cache
+    )

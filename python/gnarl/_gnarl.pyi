@@ -31,9 +31,9 @@ _BatchNodes: TypeAlias = tuple[
     _Int64Vector | None,
     list[int],
 ]
-# Endpoints (two rows), ids, features, weights, times; number of edges of each hop.
+# Endpoints (two rows), ids (None of edges from parts), features, weights, times; number of edges of each hop.
 _BatchEdges: TypeAlias = tuple[
-    _Int64Matrix, _Int64Vector, _Float32Matrix | None, _Float32Vector | None, _Int64Vector | None, list[int]
+    _Int64Matrix, _Int64Vector | None, _Float32Matrix | None, _Float32Vector | None, _Int64Vector | None, list[int]
 ]
 # Sources, destinations, and those of negatives, as positions among the nodes of their types.
 _BatchLinks: TypeAlias = tuple[_Int64Vector, _Int64Vector, _Int64Vector, _Int64Vector]
@@ -54,20 +54,36 @@ class _NodeFacts(TypedDict):
     outputs: int | None
 
 class _EdgeFacts(TypedDict):
-    count: int
+    # None where parts do not tell it.
+    count: int | None
     features: int | None
     symmetric: bool
     columns: list[str]
 
 @final
 class Graph:
-    """A dataset on disk, mapped. It is pickled by its path."""
+    """A dataset on disk, mapped, or a partitioned one, of which parts may be at servers. It is pickled by its path and
+    options."""
 
-    def __new__(cls, path: str | PathLike[str]) -> Graph: ...
-    def __reduce__(self) -> tuple[type[Graph], tuple[Path]]: ...
+    def __new__(
+        cls,
+        path: str | PathLike[str],
+        servers: Sequence[str] = (),
+        token_file: str | PathLike[str] | None = None,
+        certificate: str | PathLike[str] | None = None,
+        deadline: float = 60.0,
+        cache: int = 0,
+    ) -> Graph: ...
+    def __reduce__(
+        self,
+    ) -> tuple[type[Graph], tuple[Path, list[str], Path | None, Path | None, float, int]]: ...
     @property
     def path(self) -> Path:
         """The folder, as an absolute path."""
+
+    @property
+    def is_remote(self) -> bool:
+        """True if parts are at servers."""
 
     @property
     def name(self) -> str:

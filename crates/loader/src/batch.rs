@@ -61,8 +61,8 @@ pub struct BatchNodes {
 pub struct BatchEdges {
     /// Positions of all sources, then of all destinations: two rows of a matrix.
     pub ends: Vec<i64>,
-    /// Row of each edge in the dataset.
-    pub ids: Vec<i64>,
+    /// Row of each edge in the dataset; none of edges from parts.
+    pub ids: Option<Vec<i64>>,
     /// Features, a row of values each, if asked for and there are any.
     pub features: Option<FeatureRows>,
     /// Weights, if there are any.
@@ -76,12 +76,12 @@ pub struct BatchEdges {
 impl BatchEdges {
     /// Number of edges.
     pub fn len(&self) -> usize {
-        self.ids.len()
+        self.ends.len() / 2
     }
 
     /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+        self.ends.is_empty()
     }
 
     /// Positions of the sources.

@@ -41,11 +41,12 @@ pub(crate) fn batch(
             true => graph.edge_features_of(edge_type, &own.rows, rows)?,
             false => None,
         };
+        let weights = || own.weights.clone().or_else(|| graph.weights_of(edge_type, &own.rows));
         edges.push(BatchEdges {
             ends: ends(&own.sources, &own.destinations),
-            ids: own.rows.iter().map(|&row| row as i64).collect(),
+            ids: graph.lists.have_rows().then(|| own.rows.iter().map(|&row| row as i64).collect()),
             features,
-            weights: columns.others.then(|| graph.weights_of(edge_type, &own.rows)).flatten(),
+            weights: columns.others.then(weights).flatten(),
             times: columns.others.then(|| graph.edge_times_of(edge_type, &own.rows)).flatten(),
             of_hop: of_hop(&own.of_hop),
         });

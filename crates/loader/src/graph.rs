@@ -1,5 +1,7 @@
 //! The graph that batches are made of: lists, features and labels on disk.
 
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use gnarl_common::memory::{SparePages, available};
@@ -10,32 +12,51 @@ use gnarl_graph::{Dataset, Features, Labels, Triple};
 use gnarl_sample::{HeteroSampleGraph, Weights};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows};
 
+use crate::lists::Lists;
 use crate::rows::{FeatureRows, LabelRows};
 
 /// A dataset with the columns that batches read, mapped.
-#[derive(Debug)]
 pub struct LoaderGraph {
+    /// The whole dataset, or the catalog of the nodes of a partitioned one.
     dataset: Dataset,
-    pub(crate) lists: HeteroSampleGraph,
-    features: Vec<Option<MappedFeatures>>,
+    /// The folder that it is known by.
+    place: PathBuf,
+    pub(crate) lists: Lists,
+    features: Vec<Option<Box<dyn FeatureStore>>>,
     labels: Vec<Option<Labels>>,
     node_times: Vec<Option<Buf<i64>>>,
     /// The first node in time of each type, once it was asked for.
     earliest: Vec<OnceLock<Option<u32>>>,
     edge_columns: Vec<EdgeColumns>,
+    /// Number of edges of each type, where it is known.
+    edge_counts: Vec<Option<u64>>,
     /// True if files exceed the memory that is free, so that many rows are read at a time.
     ahead: bool,
 }
 
+impl fmt::Debug for LoaderGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoaderGraph").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
 /// The columns of an edge type, by rows.
-#[derive(Debug)]
-struct EdgeColumns {
+#[derive(Default)]
+pub(crate) struct EdgeColumns {
     features: Option<MappedFeatures>,
     weights: Option<Weights>,
     times: Option<Buf<i64>>,
 }
 
 impl EdgeColumns {
+    /// No columns of so many types.
+    #[cfg(feature = "serve")]
+    pub fn none(types: usize) -> Vec<Self> {
+        let mut columns = Vec::new();
+        columns.resize_with(types, Self::default);
+        columns
+    }
+
     fn open(dataset: &Dataset, triple: &Triple) -> Result<Self> {
         let features = dataset.edge_column(triple, "features")?;
         let features =
@@ -88,30 +109,23 @@ impl LoaderGraph {
         let lists = HeteroSampleGraph::open(dataset)?;
         if (0..lists.schema().node_types().len()).any(|node_type| lists.is_part(node_type)) {
             let place = dataset.dir().display();
-            return Err(Error::usage(format!("{place} is a part of a partitioned dataset")).hint(
-                "open the dataset that it was made of: batches from parts are not supported yet",
-            ));
+            return Err(Error::usage(format!("{place} is a part of a partitioned dataset"))
+                .hint("open the folder of all parts, which has partition.json"));
         }
         let mut features = Vec::new();
-        let mut labels = Vec::new();
-        let mut node_times = Vec::new();
         for node_type in lists.schema().node_types() {
             let stored = dataset.features(node_type)?;
             let opened = stored.map(|stored| MappedFeatures::new(stored, Normalize::None));
             let doing = || format!("node type '{node_type}'");
             features.push(opened.transpose().while_doing(doing)?);
-            let found = match dataset.labels(node_type)? {
-                None => dataset.values(node_type)?,
-                found => found,
-            };
-            labels.push(found);
-            node_times.push(gnarl_graph::times::node_times(dataset, node_type)?);
         }
         let columns = |triple: &Triple| {
             EdgeColumns::open(dataset, triple).while_doing(|| format!("edge type {triple}"))
         };
         let edge_columns =
             lists.schema().edge_types().iter().map(columns).collect::<Result<_>>()?;
+        let count = |triple: &Triple| Ok(Some(dataset.manifest().edge_type(triple)?.count));
+        let counts = lists.schema().edge_types().iter().map(count).collect::<Result<_>>()?;
         let rows = features.iter().flatten().map(MappedFeatures::num_bytes).sum::<u64>();
         let bytes = lists.num_bytes() as u64 + rows;
         // The rest is for batches and the model.
@@ -124,19 +138,66 @@ impl LoaderGraph {
             }
             false => lists,
         };
+        let boxed = |features: MappedFeatures| Box::new(features) as Box<dyn FeatureStore>;
+        let features = features.into_iter().map(|features| features.map(boxed)).collect();
+        let own = Self::of_catalog(
+            dataset,
+            dataset.dir(),
+            Lists::Whole(lists),
+            features,
+            (edge_columns, counts),
+        )?;
+        Ok(Self { ahead, ..own })
+    }
+
+    /// A graph of lists and features, with the labels, times and splits of a dataset.
+    pub(crate) fn of_catalog(
+        dataset: &Dataset,
+        place: &Path,
+        lists: Lists,
+        features: Vec<Option<Box<dyn FeatureStore>>>,
+        (edge_columns, edge_counts): (Vec<EdgeColumns>, Vec<Option<u64>>),
+    ) -> Result<Self> {
+        let mut labels = Vec::new();
+        let mut node_times = Vec::new();
+        for node_type in lists.schema().node_types() {
+            let found = match dataset.labels(node_type)? {
+                None => dataset.values(node_type)?,
+                found => found,
+            };
+            labels.push(found);
+            node_times.push(gnarl_graph::times::node_times(dataset, node_type)?);
+        }
         Ok(Self {
             dataset: dataset.clone(),
+            place: place.into(),
             lists,
             features,
             labels,
             earliest: node_times.iter().map(|_| OnceLock::new()).collect(),
             node_times,
             edge_columns,
-            ahead,
+            edge_counts,
+            ahead: false,
         })
     }
 
-    /// The dataset.
+    /// The folder that it was opened from.
+    pub fn dir(&self) -> &Path {
+        &self.place
+    }
+
+    /// Returns whether parts of it are at servers.
+    pub fn is_remote(&self) -> bool {
+        self.lists.is_remote()
+    }
+
+    /// Number of edges of a type, where it is known.
+    pub fn num_edges(&self, edge_type: usize) -> Option<u64> {
+        self.edge_counts[edge_type]
+    }
+
+    /// The dataset; of a partitioned one the catalog of its nodes.
     pub fn dataset(&self) -> &Dataset {
         &self.dataset
     }
@@ -153,12 +214,12 @@ impl LoaderGraph {
 
     /// Width of the features of a node type, if it has any.
     pub fn feature_width(&self, node_type: usize) -> Option<usize> {
-        self.features[node_type].as_ref().map(FeatureStore::width)
+        self.features[node_type].as_ref().map(|features| features.width())
     }
 
     /// All nodes of a type.
     pub fn all(&self, node_type: usize) -> Seeds {
-        Seeds::new(node_type, (0..self.lists.core(node_type) as u32).collect())
+        Seeds::new(node_type, (0..self.num_nodes(node_type) as u32).collect())
     }
 
     /// The nodes of a split.
@@ -184,7 +245,7 @@ impl LoaderGraph {
     /// # Errors
     /// Naming the first that does not exist.
     pub fn seeds(&self, node_type: usize, ids: &[i64]) -> Result<Seeds> {
-        let count = self.lists.core(node_type);
+        let count = self.num_nodes(node_type);
         let node = |(at, &id): (usize, &i64)| match usize::try_from(id) {
             Ok(node) if node < count => Ok(node as u32),
             _ => {
@@ -211,6 +272,7 @@ impl LoaderGraph {
         spare: &Arc<SparePages>,
     ) -> Result<Option<FeatureRows>> {
         let Some(features) = &self.features[node_type] else { return Ok(None) };
+        self.lists.check_process()?;
         let width = features.width();
         let mut values = spare.table(nodes.len() * width)?;
         if features.is_sparse() {
@@ -313,7 +375,7 @@ impl LoaderGraph {
     /// # Errors
     /// If a list is not inside the graph.
     pub fn edges_of(&self, edge_type: usize) -> Result<(Vec<i64>, Vec<i64>)> {
-        let lists = self.lists.csc(edge_type);
+        let lists = self.lists.whole("lists of all edges")?.csc(edge_type);
         let mut ends = (vec![0; lists.num_edges()], vec![0; lists.num_edges()]);
         let mut position = 0;
         for dst in 0..lists.num_dst() as u32 {

@@ -37,8 +37,13 @@ mod epoch;
 mod examples;
 mod graph;
 mod links;
+mod lists;
 mod loader;
 mod options;
+#[cfg(feature = "serve")]
+mod partitioned;
+#[cfg(feature = "serve")]
+mod parts;
 mod repeated;
 mod rows;
 mod sampler;
@@ -51,5 +56,7 @@ pub use examples::{Negatives, SeedEdges};
 pub use graph::{LoaderGraph, Seeds};
 pub use loader::NeighborLoader;
 pub use options::{Columns, LoaderOptions};
+#[cfg(feature = "serve")]
+pub use parts::PartsOptions;
 pub use rows::{FeatureRows, LabelRows};
 pub use sampler::NeighborSampler;

@@ -42,14 +42,22 @@ pub(crate) fn separate(batch: &mut FrontierBatch, seed_type: usize, seeds: &[u32
         if dst == seed_type {
             for edge in 0..drawn {
                 for &place in copies.get(&edges.destinations[edge]).into_iter().flatten() {
-                    added.push((edges.sources[edge], place, edges.rows[edge]));
+                    added.push((edges.sources[edge], place, edge));
                 }
             }
             edges.destinations.iter_mut().for_each(|position| *position = moved(*position));
         }
         edges.sources.splice(drawn..drawn, added.iter().map(|edge| edge.0));
         edges.destinations.splice(drawn..drawn, added.iter().map(|edge| edge.1));
-        edges.rows.splice(drawn..drawn, added.iter().map(|edge| edge.2));
+        // Edges of parts have no rows.
+        let rows: Vec<u64> =
+            added.iter().filter_map(|edge| edges.rows.get(edge.2).copied()).collect();
+        let at = drawn.min(edges.rows.len());
+        edges.rows.splice(at..at, rows);
+        if let Some(weights) = &mut edges.weights {
+            let again: Vec<f32> = added.iter().map(|edge| weights[edge.2]).collect();
+            weights.splice(drawn..drawn, again);
+        }
         edges.of_hop[0] += added.len();
         if src == seed_type {
             edges.sources.iter_mut().for_each(|position| *position = moved(*position));

@@ -1,10 +1,13 @@
 //! Neighborhoods of the seeds of a batch.
 
+use std::fmt;
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::threads::pool;
 use gnarl_common::{Error, Result};
+#[cfg(feature = "serve")]
+use gnarl_sample::FrontierPartsSampler;
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{
     FrontierBatch, FrontierSampler, HeteroFanouts, HeteroScratch, Roots, TemporalRule,
@@ -13,6 +16,8 @@ use gnarl_sample::{
 use crate::batch::Batch;
 use crate::columns;
 use crate::graph::{LoaderGraph, Seeds};
+#[cfg(feature = "serve")]
+use crate::lists::Lists;
 use crate::options::Columns;
 use crate::repeated::separate;
 
@@ -21,9 +26,32 @@ use crate::repeated::separate;
 #[derive(Debug)]
 pub struct NeighborSampler {
     graph: Arc<LoaderGraph>,
-    sampler: FrontierSampler,
+    draws: Draws,
     disjoint: bool,
     timed: bool,
+}
+
+/// The sampler of whole lists, or of parts.
+enum Draws {
+    Whole(FrontierSampler),
+    #[cfg(feature = "serve")]
+    Parts(FrontierPartsSampler),
+}
+
+impl fmt::Debug for Draws {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.rule())
+    }
+}
+
+impl Draws {
+    fn rule(&self) -> Rule {
+        match self {
+            Self::Whole(sampler) => sampler.rule(),
+            #[cfg(feature = "serve")]
+            Self::Parts(sampler) => sampler.rule(),
+        }
+    }
 }
 
 /// The trees of seeds that have nodes of their own.
@@ -48,22 +76,34 @@ impl NeighborSampler {
         time: Option<TemporalRule>,
         threads: usize,
     ) -> Result<Self> {
+        #[cfg(feature = "serve")]
+        if let Lists::Parts(parts) = &graph.lists {
+            if disjoint || time.is_some() {
+                let message =
+                    "parts are sampled neither in time nor with nodes of their own for each seed";
+                return Err(Error::usage(message).hint("open the dataset that was partitioned"));
+            }
+            let draws = Draws::Parts(parts.sampler((rule, fanouts))?);
+            return Ok(Self { graph, draws, disjoint: false, timed: false });
+        }
+        let lists = graph.lists.whole("samplers")?;
         let sampler = match time {
-            None => FrontierSampler::new(&graph.lists, fanouts, rule)?,
+            None => FrontierSampler::new(lists, fanouts, rule)?,
             Some(_) if rule != Rule::Uniform => {
                 let message =
                     format!("neighbors are drawn by time or by '{}', not both", rule.name());
                 return Err(Error::usage(message).hint("take the sampler 'uniform' with times"));
             }
             Some(time) => {
-                let timed = graph.lists.clone().with_times_of(graph.dataset())?;
+                let timed = lists.clone().with_times_of(graph.dataset())?;
                 let sampler = FrontierSampler::new(&timed, fanouts, rule)?;
                 // Threads of its own: those of the process would be missing in one that is forked off.
                 pool(threads)?.install(|| sampler.in_time(time))?
             }
         };
         let timed = time.is_some();
-        Ok(Self { graph, sampler, disjoint: disjoint || timed, timed })
+        let draws = Draws::Whole(sampler);
+        Ok(Self { graph, draws, disjoint: disjoint || timed, timed })
     }
 
     /// The graph.
@@ -82,7 +122,7 @@ impl NeighborSampler {
     }
 
     pub(crate) fn rule(&self) -> Rule {
-        self.sampler.rule()
+        self.draws.rule()
     }
 
     /// The neighborhood of `seeds`, of one entry for each type that has any. A seed that is given twice has two nodes. It is a
@@ -130,7 +170,14 @@ impl NeighborSampler {
         scratch: &mut HeteroScratch,
     ) -> Result<FrontierBatch> {
         if !self.disjoint {
-            let mut found = self.sampler.sample_types(seeds, key, scratch)?;
+            let mut found = match &self.draws {
+                Draws::Whole(sampler) => sampler.sample_types(seeds, key, scratch)?,
+                #[cfg(feature = "serve")]
+                Draws::Parts(sampler) => {
+                    self.graph.lists.check_process()?;
+                    sampler.sample_types(seeds, key, scratch)?
+                }
+            };
             for &(node_type, nodes) in seeds {
                 separate(&mut found, node_type, nodes);
             }
@@ -145,6 +192,10 @@ impl NeighborSampler {
             roots.push((node_type, nodes, own));
         }
         let roots = Roots { seeds: &roots, names: trees.names, times: trees.times };
-        self.sampler.sample_trees(roots, key)
+        match &self.draws {
+            Draws::Whole(sampler) => sampler.sample_trees(roots, key),
+            #[cfg(feature = "serve")]
+            Draws::Parts(_) => Err(Error::usage("parts are not sampled in trees")),
+        }
     }
 }

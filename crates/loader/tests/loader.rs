@@ -7,7 +7,7 @@ use gnarl_common::rng::Key;
 use gnarl_graph::generate::{Attributes, CommunityOptions, community};
 use gnarl_graph::{Dataset, Labels};
 use gnarl_loader::{
-    Batch, Columns, LabelRows, LoaderGraph, LoaderOptions, Negatives, NeighborLoader,
+    Batch, BatchEdges, Columns, LabelRows, LoaderGraph, LoaderOptions, Negatives, NeighborLoader,
     NeighborSampler, SeedEdges,
 };
 use gnarl_sample::parts::Rule;
@@ -35,6 +35,11 @@ fn loader(graph: &Arc<LoaderGraph>, options: LoaderOptions) -> NeighborLoader {
 
 fn batches(loader: &NeighborLoader, epoch: u64) -> Vec<Batch> {
     loader.epoch(epoch).collect::<Result<_>>().unwrap()
+}
+
+/// The rows of a batch's edges.
+fn edge_ids(edges: &BatchEdges) -> &[i64] {
+    edges.ids.as_deref().unwrap()
 }
 
 #[test]
@@ -81,7 +86,7 @@ fn batches_have_the_columns_of_their_nodes_and_edges_of_the_graph() {
         assert_eq!(nodes.labels, Some(LabelRows::Classes(expected)));
         let edges = &batch.edges[0];
         for ((&src, &dst), &edge) in
-            edges.sources().iter().zip(edges.destinations()).zip(&edges.ids)
+            edges.sources().iter().zip(edges.destinations()).zip(edge_ids(edges))
         {
             let src = ids[src as usize];
             let dst = ids[dst as usize];
@@ -126,7 +131,7 @@ fn a_seed_that_is_given_twice_has_two_nodes_with_the_same_neighbors() {
         ids
     };
     assert_eq!(distinct(&nodes.ids), distinct(&alone.nodes[0].ids));
-    assert_eq!(distinct(&edges.ids), distinct(&alone.edges[0].ids));
+    assert_eq!(distinct(edge_ids(edges)), distinct(edge_ids(&alone.edges[0])));
     assert_eq!(nodes.of_hop[0], 6);
 }
 
@@ -189,7 +194,7 @@ fn disjoint_seeds_have_trees_that_do_not_depend_on_the_batch() {
         for batch in batches {
             let trees = batch.nodes[0].trees.as_ref().unwrap();
             assert_eq!(trees.len(), batch.nodes[0].ids.len());
-            let ends = batch.edges[0].destinations().iter().zip(&batch.edges[0].ids);
+            let ends = batch.edges[0].destinations().iter().zip(edge_ids(&batch.edges[0]));
             all.extend(
                 ends.map(|(&at, &edge)| (batch.input_ids[trees[at as usize] as usize], edge)),
             );
@@ -270,7 +275,7 @@ fn disjoint_edges_have_trees_that_do_not_depend_on_the_batch() {
                     .map(|&tree| batch.input_ids[tree as usize])
                     .collect();
                 all.extend(of.iter().zip(&nodes.ids).map(|(&edge, &node)| (edge, node, false)));
-                let drawn = batch.edges[0].destinations().iter().zip(&batch.edges[0].ids);
+                let drawn = batch.edges[0].destinations().iter().zip(edge_ids(&batch.edges[0]));
                 all.extend(drawn.map(|(&at, &row)| (of[at as usize], row, true)));
             }
             all.sort_unstable();
@@ -306,7 +311,8 @@ fn samplers_give_what_loaders_give() {
         NeighborSampler::new(graph.clone(), (&few, Rule::Uniform), false, None, 1).unwrap();
     let mut sample = |key: u64, nodes: &[i64]| {
         let seeds = graph.seeds(0, nodes).unwrap();
-        sampler.sample(&[seeds], Key::new(key), &mut scratch).unwrap().edges[0].ids.clone()
+        let batch = sampler.sample(&[seeds], Key::new(key), &mut scratch).unwrap();
+        edge_ids(&batch.edges[0]).to_vec()
     };
     let first = sample(1, &[3, 5, 8]);
     assert_ne!(sample(1, &[5, 3, 8]), first);

@@ -1,11 +1,15 @@
 //! Datasets as Python sees them.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use gnarl_common::Error;
+use gnarl_common::{Error, ResultExt};
 use gnarl_graph::{Dataset, Labels, UserIdKind, UserIds};
-use gnarl_loader::{LabelRows, LoaderGraph};
+use gnarl_loader::{LabelRows, LoaderGraph, PartsOptions};
+use gnarl_partition::PARTITION;
+use gnarl_serve::{Access, read_token};
 use numpy::PyReadonlyArray1;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -14,10 +18,39 @@ use pyo3::types::PyDict;
 use crate::arrays::{array, matrix, rows};
 use crate::errors::Raise;
 
-/// A dataset on disk, mapped. It is pickled by its path.
+/// A dataset on disk, mapped, or a partitioned one, of which parts may be elsewhere. It is pickled by its path and options.
 #[pyclass(frozen, module = "gnarl._gnarl")]
 pub struct Graph {
     pub inner: Arc<LoaderGraph>,
+    parts: Parts,
+}
+
+/// Servers, the files of a token and a certificate, the deadline in seconds, and bytes of cache.
+type Parts = (Vec<String>, Option<PathBuf>, Option<PathBuf>, f64, u64);
+
+/// Opens the dataset in a folder, or the partitioned one.
+fn open(path: &Path, parts: &Parts) -> gnarl_common::Result<LoaderGraph> {
+    let (servers, token, certificate, deadline, cache) = parts;
+    if !path.join(PARTITION).exists() {
+        if !servers.is_empty() {
+            return Err(Error::usage(format!("{}: there is no {PARTITION}", path.display()))
+                .hint("parts of servers are read by the folder that describes their partition"));
+        }
+        return LoaderGraph::open(&Dataset::open(path)?);
+    }
+    let deadline = Duration::try_from_secs_f64(*deadline).ok().filter(|time| !time.is_zero());
+    let options = PartsOptions {
+        servers: servers.clone(),
+        access: Access {
+            token: token.as_deref().map(read_token).transpose()?,
+            certificate: certificate.as_ref().map(|path| fs::read(path).at(path)).transpose()?,
+            deadline: deadline.ok_or_else(|| {
+                Error::usage("invalid deadline: expected a positive number of seconds")
+            })?,
+        },
+        cache: *cache,
+    };
+    LoaderGraph::open_parts(path, &options)
 }
 
 impl Graph {
@@ -38,7 +71,7 @@ impl Graph {
         edges: Option<PyReadonlyArray1<'_, i64>>,
     ) -> PyResult<Vec<u64>> {
         let triple = &self.inner.schema().edge_types()[number];
-        let count = self.inner.dataset().manifest().edge_type(triple).raise(py)?.count;
+        let Some(count) = self.inner.num_edges(number) else { return Ok(Vec::new()) };
         let Some(edges) = edges else { return Ok((0..count).collect()) };
         let row = |&edge: &i64| match u64::try_from(edge) {
             Ok(row) if row < count => Ok(row),
@@ -63,24 +96,42 @@ pub fn label_array(py: Python<'_>, labels: Option<LabelRows>) -> PyResult<Bound<
 
 #[pymethods]
 impl Graph {
-    /// Opens the dataset in a folder.
+    /// Opens the dataset in a folder. Of a partitioned one parts may be at servers.
     #[new]
-    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let opened = py.detach(|| LoaderGraph::open(&Dataset::open(path)?));
-        Ok(Self { inner: Arc::new(opened.raise(py)?) })
+    #[pyo3(signature = (path, servers=Vec::new(), token_file=None, certificate=None, deadline=60.0, cache=0))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        servers: Vec<String>,
+        token_file: Option<PathBuf>,
+        certificate: Option<PathBuf>,
+        deadline: f64,
+        cache: u64,
+    ) -> PyResult<Self> {
+        let parts = (servers, token_file, certificate, deadline, cache);
+        let opened = py.detach(|| open(&path, &parts));
+        Ok(Self { inner: Arc::new(opened.raise(py)?), parts })
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (PathBuf,))> {
-        let path = slf.get().path();
-        Ok((slf.get_type().into_any(), (path,)))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let graph = slf.get();
+        let (servers, token, certificate, deadline, cache) = graph.parts.clone();
+        let args = (graph.path(), servers, token, certificate, deadline, cache);
+        (slf.get_type(), args).into_bound_py_any(slf.py())
     }
 
     /// The folder.
     #[getter]
     fn path(&self) -> PathBuf {
-        let dir = self.inner.dataset().dir();
+        let dir = self.inner.dir();
         // A process that is started elsewhere opens it too.
         std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf())
+    }
+
+    /// True if parts are at servers.
+    #[getter]
+    fn is_remote(&self) -> bool {
+        self.inner.is_remote()
     }
 
     /// The name.
@@ -130,12 +181,14 @@ impl Graph {
     fn edge_facts<'py>(&self, py: Python<'py>, edge_type: &str) -> PyResult<Bound<'py, PyDict>> {
         let number = self.edge_type(py, edge_type)?;
         let triple = &self.inner.schema().edge_types()[number];
-        let stored = self.inner.dataset().manifest().edge_type(triple).raise(py)?;
+        // Of parts the catalog has no edges.
+        let stored = self.inner.dataset().manifest().edge_type(triple).ok();
         let facts = PyDict::new(py);
-        facts.set_item("count", stored.count)?;
+        facts.set_item("count", self.inner.num_edges(number))?;
         facts.set_item("features", self.inner.edge_feature_width(number))?;
-        facts.set_item("symmetric", stored.facts.symmetric)?;
-        let columns: Vec<&str> = stored.columns.iter().map(|column| &*column.name).collect();
+        facts.set_item("symmetric", stored.is_some_and(|stored| stored.facts.symmetric))?;
+        let columns = stored.iter().flat_map(|stored| &stored.columns);
+        let columns: Vec<&str> = columns.map(|column| &*column.name).collect();
         facts.set_item("columns", columns)?;
         Ok(facts)
     }

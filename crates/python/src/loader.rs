@@ -281,10 +281,10 @@ fn node_tuple(py: Python<'_>, nodes: BatchNodes) -> PyResult<Bound<'_, PyTuple>>
 /// Endpoints, ids, features, weights, times and numbers of hops.
 fn edge_tuple(py: Python<'_>, edges: BatchEdges) -> PyResult<Bound<'_, PyTuple>> {
     let BatchEdges { ends, ids, features, weights, times, of_hop } = edges;
-    let count = ids.len();
+    let count = ends.len() / 2;
+    let ids = ids.map(|ids| array(py, ids));
     let features = features.map(|features| rows(py, features, count)).transpose()?;
     let (weights, times) =
         (weights.map(|weights| array(py, weights)), times.map(|times| array(py, times)));
-    (matrix(py, ends, 2, count)?, array(py, ids), features, weights, times, of_hop)
-        .into_pyobject(py)
+    (matrix(py, ends, 2, count)?, ids, features, weights, times, of_hop).into_pyobject(py)
 }

@@ -67,7 +67,7 @@ mod weights;
 pub use cluster::ClusterSampler;
 pub use edge_features::EdgeFeatures;
 pub use exact::ExactSampler;
-pub use frontier::{FrontierBatch, FrontierEdges, FrontierSampler, Roots};
+pub use frontier::{FrontierBatch, FrontierEdges, FrontierPartsSampler, FrontierSampler, Roots};
 pub use full::{FullSampler, whole_block, whole_graph};
 pub use graph::SampleGraph;
 pub use heterogeneous::{

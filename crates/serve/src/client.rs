@@ -62,11 +62,13 @@ struct Inner {
     runtime: &'static Runtime,
 }
 
-/// The threads shared by all clients of this process: they wait most of the time.
+/// The threads shared by all clients of this process: they wait most of the time. A process that is forked off has none of
+/// them, and starts its own for clients that it connects.
 fn runtime() -> Result<&'static Runtime> {
-    static SHARED: Mutex<Option<&'static Runtime>> = Mutex::new(None);
+    static SHARED: Mutex<Option<(u32, &'static Runtime)>> = Mutex::new(None);
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(runtime) = *shared {
+    let process = std::process::id();
+    if let Some((_, runtime)) = shared.filter(|(of, _)| *of == process) {
         return Ok(runtime);
     }
     let built = Builder::new_multi_thread()
@@ -76,7 +78,7 @@ fn runtime() -> Result<&'static Runtime> {
         .build()
         .map_err(|e| Error::new(Kind::Limit, format!("cannot start the clients' threads: {e}")))?;
     let runtime: &Runtime = Box::leak(Box::new(built));
-    *shared = Some(runtime);
+    *shared = Some((process, runtime));
     Ok(runtime)
 }
 

@@ -39,7 +39,8 @@ def _fill_nodes(store: Any, columns: Any) -> None:
 def _fill_edges(store: Any, columns: Any) -> None:
     ends, ids, features, weights, times, of_hop = columns
     store.edge_index = torch.from_numpy(ends)
-    store.e_id = torch.from_numpy(ids)
+    if ids is not None:
+        store.e_id = torch.from_numpy(ids)
     fill_edge_columns(store, features, weights, times)
     store.num_sampled_edges = of_hop
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from gnarl import _gnarl
-from gnarl._dataset import Dataset
+from gnarl._dataset import LEFT, Dataset
 from gnarl.pyg._batches import to_data
 
 
@@ -41,6 +41,7 @@ class Loader(ABC):
         self.transform = transform
         self.batch_size = batch_size
         self.epoch = 0
+        self._process = os.getpid()
         self._pin = pin_memory and torch.cuda.is_available()
         self._loader: _gnarl.Loader
         self._examples = 0
@@ -71,7 +72,7 @@ class Loader(ABC):
         # Not with the iterator: Lightning makes the first one of a resumed training before it sets the epoch.
         epoch = self.epoch
         self.epoch += 1
-        for batch in self._loader.epoch(epoch):
+        for batch in self._here().epoch(epoch):
             yield self._finished(batch)
 
     def __call__(self, index: Any) -> Any:
@@ -79,7 +80,16 @@ class Loader(ABC):
         places = [int(place) for place in index]
         if any(not 0 <= place < self._examples for place in places):
             raise IndexError(f"places are from 0 and below {self._examples}")
-        return self._finished(self._loader.at(places, self.epoch))
+        return self._finished(self._here().at(places, self.epoch))
+
+    def _here(self) -> _gnarl.Loader:
+        """The loader of this process: where parts are at servers one that was forked off connects anew."""
+        if self._process != os.getpid() and self.data.is_remote:
+            LEFT.append(self._loader)
+            epoch = self.epoch
+            self.__init__(*self._given[0], **self._given[1])  # type: ignore[misc]
+            self.epoch = epoch
+        return self._loader
 
     def _finished(self, batch: Any) -> Any:
         data = to_data(self.data, batch)

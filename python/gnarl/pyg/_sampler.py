@@ -19,7 +19,8 @@ from torch_geometric.sampler import (
 from torch_geometric.sampler.neighbor_sampler import edge_sample, node_sample
 
 from gnarl import _gnarl
-from gnarl._dataset import Dataset, EdgeType
+from gnarl._dataset import LEFT, Dataset, EdgeType
+from gnarl._errors import UsageError
 from gnarl.pyg import _arguments as arguments
 from gnarl.pyg._batches import fill_edge_columns
 
@@ -77,14 +78,24 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
             "time": time,
             "threads": arguments.threads_of(threads),
         }
-        self._sampler = _gnarl.Sampler(self.data._graph, **self._options)
+        self._made = (os.getpid(), _gnarl.Sampler(self.data._graph, **self._options))
+
+    @property
+    def _sampler(self) -> _gnarl.Sampler:
+        process, sampler = self._made
+        if process != os.getpid() and self.data.is_remote:
+            # A process that was forked off connects anew.
+            LEFT.append(sampler)
+            sampler = _gnarl.Sampler(self.data._graph, **self._options)
+            self._made = (os.getpid(), sampler)
+        return sampler
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_sampler"}
+        return {name: value for name, value in self.__dict__.items() if name != "_made"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._sampler = _gnarl.Sampler(self.data._graph, **self._options)
+        self._made = (os.getpid(), _gnarl.Sampler(self.data._graph, **self._options))
 
     def set_epoch(self, epoch: int) -> None:
         """Chooses the epoch, whose number decides the neighbors with the seed."""
@@ -145,7 +156,7 @@ def _homogeneous(nodes: Any, edges: Any) -> SamplerOutput:
         node=torch.from_numpy(ids),
         row=ends[0],
         col=ends[1],
-        edge=torch.from_numpy(rows),
+        edge=None if rows is None else torch.from_numpy(rows),
         batch=None if trees is None else torch.from_numpy(trees),
         num_sampled_nodes=nodes_of_hop,
         num_sampled_edges=edges_of_hop,
@@ -161,7 +172,7 @@ def _heterogeneous(dataset: Dataset, nodes: Any, edges: Any) -> HeteroSamplerOut
         node={of: torch.from_numpy(own[0]) for of, own in of_nodes.items()},
         row={of: own[0] for of, own in ends.items()},
         col={of: own[1] for of, own in ends.items()},
-        edge={of: torch.from_numpy(own[1]) for of, own in of_edges.items()},
+        edge={of: None if own[1] is None else torch.from_numpy(own[1]) for of, own in of_edges.items()},
         batch={of: torch.from_numpy(own[4]) for of, own in of_nodes.items()} if disjoint else None,
         num_sampled_nodes={of: own[5] for of, own in of_nodes.items()},
         num_sampled_edges={of: own[5] for of, own in of_edges.items()},
@@ -181,12 +192,13 @@ class AddEdgeColumns:
         else:
             stores = [(batch, self.data.edge_type())]
         for store, of in stores:
-            if "e_id" in store:
-                rows = store.e_id.numpy()
-                fill_edge_columns(
-                    store,
-                    self.data.edge_features(of, rows),
-                    self.data.edge_weights(of, rows),
-                    self.data.edge_times(of, rows),
-                )
+            if "e_id" not in store:
+                raise UsageError(f"edges {of} of the batch have no e_id", "edges from parts have none")
+            rows = store.e_id.numpy()
+            fill_edge_columns(
+                store,
+                self.data.edge_features(of, rows),
+                self.data.edge_weights(of, rows),
+                self.data.edge_times(of, rows),
+            )
         return batch

@@ -29,8 +29,10 @@ pub struct FrontierEdges {
     pub sources: Vec<u32>,
     /// Position of each edge's destination among the nodes of its type.
     pub destinations: Vec<u32>,
-    /// Row of each edge in the edge columns; its position in the lists where edges have none.
+    /// Row of each edge in the edge columns; its position in the lists where edges have none. Parts do not tell any.
     pub rows: Vec<u64>,
+    /// Weight of each edge, from parts whose edges have some.
+    pub weights: Option<Vec<f32>>,
     /// Number of edges that each hop drew.
     pub of_hop: Vec<usize>,
 }
@@ -38,6 +40,6 @@ pub struct FrontierEdges {
 impl FrontierBatch {
     /// Edges of all types.
     pub fn num_edges(&self) -> usize {
-        self.edges.iter().map(|edges| edges.rows.len()).sum()
+        self.edges.iter().map(|edges| edges.sources.len()).sum()
     }
 }

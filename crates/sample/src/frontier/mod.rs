@@ -2,10 +2,12 @@
 //! a model, as PyTorch Geometric's loaders give it.
 
 mod batch;
+mod parts;
 mod recorded;
 mod sampler;
 mod trees;
 
 pub use batch::{FrontierBatch, FrontierEdges};
+pub use parts::FrontierPartsSampler;
 pub use sampler::FrontierSampler;
 pub use trees::Roots;

@@ -170,7 +170,7 @@ impl FrontierSampler {
     ) -> Result<()> {
         let view = self.graph.view(edge_type);
         let fanout = self.fanouts[edge_type][hop];
-        let FrontierEdges { sources, destinations, rows, of_hop } = &mut edges[edge_type];
+        let FrontierEdges { sources, destinations, rows, of_hop, .. } = &mut edges[edge_type];
         if fanout == 0 || frontier.is_empty() {
             of_hop.push(0);
             return Ok(());

@@ -189,7 +189,7 @@ impl FrontierSampler {
         let timed = self.by_time.as_ref().zip(roots.times).and_then(|((orders, rule), times)| {
             Some(Timed { order: orders[edge_type].as_ref()?, times, rule: *rule })
         });
-        let FrontierEdges { sources, destinations, rows, of_hop } = &mut edges[edge_type];
+        let FrontierEdges { sources, destinations, rows, of_hop, .. } = &mut edges[edge_type];
         let before = rows.len();
         for at in frontier {
             if fanout == 0 {

@@ -15,4 +15,5 @@ pub use parts::{EdgeServices, HeteroPartsSampler, HeteroTemporalPartsSampler, lo
 pub use sampler::{HeteroSampler, HeteroScratch};
 pub use temporal::{HeteroTemporalBatch, HeteroTemporalSampler, SeedsAt};
 
+pub(crate) use parts::{Begun, Divided};
 pub(crate) use sampler::{drawable, targets};

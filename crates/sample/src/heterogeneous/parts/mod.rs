@@ -6,6 +6,7 @@ mod sampler;
 mod temporal;
 
 pub use divided::EdgeServices;
+pub(crate) use divided::{Begun, Divided};
 pub use lists::local_parts;
 pub use sampler::HeteroPartsSampler;
 pub use temporal::HeteroTemporalPartsSampler;

@@ -27,35 +27,6 @@ pub(super) struct Columns<'a> {
     pub abouts: &'a [Description],
 }
 
-/// Describes the columns of a node type in each part.
-///
-/// # Errors
-/// If a part has no such nodes, or belongs to another graph or partition.
-pub(super) fn describe(
-    cut: &PartitionedDataset,
-    all: &[Vec<Description>],
-    ntype: &str,
-) -> Result<Vec<Description>> {
-    let ranges = &cut.node_type(ntype)?.ranges;
-    let mut abouts: Vec<Description> = Vec::new();
-    for (part, (of_part, range)) in all.iter().zip(ranges.windows(2)).enumerate() {
-        let shape = |a: &Description| (a.feature_width, a.sparse, a.outputs);
-        let known = |about: &&Description| {
-            about.ntype == ntype
-                && about.nodes == range[1] - range[0]
-                && abouts.first().is_none_or(|first| shape(first) == shape(about))
-        };
-        let types = cut.manifest().node_types.len();
-        let about = of_part.iter().find(known).filter(|_| of_part.len() == types);
-        let other = || {
-            let text = format!("part {part} belongs to another graph or partition");
-            Error::invalid(text).hint("serve the parts of the run's partition")
-        };
-        abouts.push(about.ok_or_else(other)?.clone());
-    }
-    Ok(abouts)
-}
-
 impl Columns<'_> {
     /// Labels and splits by dataset ids, and the roles that splits are made of. Labels are those of nodes with a role, where
     /// these are few.

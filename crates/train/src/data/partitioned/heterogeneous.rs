@@ -9,11 +9,11 @@ use gnarl_graph::splits::Roles;
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::EdgeServices;
 use gnarl_sample::parts::Routes;
-use gnarl_serve::{Description, PartAccess, PartitionedFeatures};
+use gnarl_serve::{Description, PartAccess, PartitionedFeatures, describe_type};
 use gnarl_store::FeatureStore;
 
 use super::caches::cached;
-use super::columns::{Columns, describe};
+use super::columns::Columns;
 use super::hot_nodes::{Seeds, Wanted};
 use crate::data::hetero_graph::{HeteroGraph, HeteroParts};
 use crate::data::node_targets::NodeTargets;
@@ -84,7 +84,7 @@ impl Types {
         let all = parts.iter().map(PartAccess::describe);
         let all: Vec<Vec<Description>> = all.collect::<Result<_>>()?;
         let names = schema.node_types();
-        let abouts = names.iter().map(|name| describe(cut, &all, name));
+        let abouts = names.iter().map(|name| describe_type(cut, &all, name));
         let abouts = abouts.collect::<Result<_>>()?;
         let nodes = names.iter().map(|name| Routes::of_type(cut, name));
         let nodes = nodes.collect::<Result<_>>()?;

@@ -5,10 +5,10 @@ use gnarl_config::RunConfig;
 use gnarl_graph::splits::Roles;
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::Routes;
-use gnarl_serve::{Description, PartAccess, PartitionedFeatures};
+use gnarl_serve::{Description, PartAccess, PartitionedFeatures, describe_type};
 
 use super::caches::{cached, copied};
-use super::columns::{Columns, describe};
+use super::columns::Columns;
 use super::hot_nodes::{Seeds, Wanted};
 use crate::data::graph::{Graph, Partitioned, Topology, Whole};
 use crate::data::node_targets::NodeTargets;
@@ -57,7 +57,7 @@ fn nodes(cut: &PartitionedDataset, parts: &[PartAccess]) -> Result<(Routes, Vec<
     };
     let all = parts.iter().map(PartAccess::describe);
     let all: Vec<Vec<Description>> = all.collect::<Result<_>>()?;
-    let abouts = describe(cut, &all, &node.name)?;
+    let abouts = describe_type(cut, &all, &node.name)?;
     if abouts[0].feature_width == 0 {
         return Err(Error::invalid("the nodes of the parts have no features")
             .hint("partition a dataset that has them"));

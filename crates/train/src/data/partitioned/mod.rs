@@ -15,7 +15,7 @@ use gnarl_config::{RunConfig, Servers};
 use gnarl_graph::splits::Roles;
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::Routes;
-use gnarl_serve::{PartAccess, Server};
+use gnarl_serve::{PartAccess, Server, describe_type};
 
 use crate::data::graph::Graph;
 use crate::data::hetero_graph::HeteroGraph;
@@ -102,7 +102,7 @@ pub(crate) fn node_times(
     name: &str,
 ) -> Result<Option<Buf<i64>>> {
     let all = parts.iter().map(PartAccess::describe).collect::<Result<Vec<_>>>()?;
-    let abouts = columns::describe(cut, &all, name)?;
+    let abouts = describe_type(cut, &all, name)?;
     let nodes = Routes::of_type(cut, name)?;
     columns::Columns { nodes: &nodes, parts, abouts: &abouts }.times()
 }
@@ -130,5 +130,5 @@ pub(crate) fn access(
 
 /// All parts from files of this machine.
 fn local(cut: &PartitionedDataset) -> Result<Vec<PartAccess>> {
-    (0..cut.num_parts()).map(|part| external::here(cut, part)).collect()
+    (0..cut.num_parts()).map(|part| PartAccess::open(cut, part)).collect()
 }

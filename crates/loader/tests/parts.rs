@@ -1,0 +1,161 @@
+//! Loaders over parts, on this machine and behind a server: batches equal those of the whole graph.
+#![cfg(feature = "serve")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gnarl_common::Result;
+use gnarl_graph::generate::{Attributes, HeteroOptions, RmatOptions, heterogeneous, rmat};
+use gnarl_graph::{Dataset, Triple};
+use gnarl_loader::{
+    Batch, LoaderGraph, LoaderOptions, Negatives, NeighborLoader, PartsOptions, SeedEdges,
+};
+use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
+use gnarl_sample::HeteroFanouts;
+use gnarl_sample::parts::Rule;
+use gnarl_serve::{ServedPart, Server, ServerConfig};
+
+fn homogeneous(dir: &Path) -> Dataset {
+    let attributes = Attributes { features: 5, classes: 3, train: 0.5, ..Default::default() };
+    let options =
+        RmatOptions { nodes: 600, edges: 5000, coalesce: true, attributes, ..Default::default() };
+    rmat(&options, &dir.join("graph")).unwrap().dataset
+}
+
+fn cut(dataset: &Dataset, layout: PartLayout, dir: &Path) -> PartitionedDataset {
+    let algorithm = if layout == PartLayout::EdgeCut { "ldg" } else { "adadne" };
+    let config = PartitionConfig {
+        algorithm: algorithm.into(),
+        parts: Parts::Count(3),
+        layout,
+        ..Default::default()
+    };
+    partition_dataset(dataset, &config, dir).unwrap().0
+}
+
+fn options() -> LoaderOptions {
+    LoaderOptions { batch_size: 40, shuffle: true, seed: 7, threads: 2, ..Default::default() }
+}
+
+fn batches(graph: &Arc<LoaderGraph>, node_type: usize, of: (&HeteroFanouts, Rule)) -> Vec<Batch> {
+    let loader = NeighborLoader::new(graph.clone(), graph.all(node_type), of, options()).unwrap();
+    loader.epoch(1).collect::<Result<_>>().unwrap()
+}
+
+/// The batches without what parts do not tell: the rows of edges.
+fn without_rows(mut batches: Vec<Batch>) -> Vec<Batch> {
+    for edges in batches.iter_mut().flat_map(|batch| &mut batch.edges) {
+        edges.ids = None;
+    }
+    batches
+}
+
+#[test]
+fn batches_of_parts_are_those_of_the_whole_graph() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = homogeneous(dir.path());
+    let whole = Arc::new(LoaderGraph::open(&dataset).unwrap());
+    for (layout, rules) in [
+        (PartLayout::EdgeCut, &[Rule::Uniform, Rule::Labor, Rule::Exact][..]),
+        (PartLayout::VertexCut, &[Rule::Labor, Rule::Exact]),
+    ] {
+        let place = dir.path().join(layout.to_string());
+        cut(&dataset, layout, &place);
+        let parts = LoaderGraph::open_parts(&place, &PartsOptions::default()).unwrap();
+        let parts = Arc::new(parts);
+        assert_eq!(parts.num_edges(0), whole.num_edges(0));
+        for &rule in rules {
+            for fanouts in [[4, 3], [1, 0], [-1, 2], [-1, -1]] {
+                let fanouts = HeteroFanouts::new(&fanouts);
+                let expected = without_rows(batches(&whole, 0, (&fanouts, rule)));
+                let found = batches(&parts, 0, (&fanouts, rule));
+                assert!(found[0].edges[0].ids.is_none());
+                assert_eq!(found, expected, "{layout} {}", rule.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn batches_around_edges_and_repeated_seeds_are_those_of_the_whole_graph() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = homogeneous(dir.path());
+    let whole = Arc::new(LoaderGraph::open(&dataset).unwrap());
+    let place = dir.path().join("parts");
+    cut(&dataset, PartLayout::EdgeCut, &place);
+    let parts = Arc::new(LoaderGraph::open_parts(&place, &PartsOptions::default()).unwrap());
+    let (sources, destinations) = whole.edges_of(0).unwrap();
+    assert!(parts.edges_of(0).unwrap_err().to_string().contains("need the whole graph"));
+    let fanouts = HeteroFanouts::new(&[3, 2]);
+    let of = (&fanouts, Rule::Uniform);
+    let links = |graph: &Arc<LoaderGraph>| -> Vec<Batch> {
+        let [from, to] = [&sources, &destinations].map(|ids| graph.seeds(0, &ids[..200]).unwrap());
+        let edges = SeedEdges::new(from, to, Negatives::Pairs(1.0)).unwrap();
+        let loader = NeighborLoader::of_edges(graph.clone(), edges, of, options()).unwrap();
+        without_rows(loader.epoch(0).collect::<Result<_>>().unwrap())
+    };
+    assert_eq!(links(&parts), links(&whole));
+    let again = |graph: &Arc<LoaderGraph>| -> Vec<Batch> {
+        let seeds = graph.seeds(0, &[5, 9, 5, 5, 300, 9]).unwrap();
+        let loader = NeighborLoader::new(graph.clone(), seeds, of, options()).unwrap();
+        without_rows(loader.epoch(0).collect::<Result<_>>().unwrap())
+    };
+    assert_eq!(again(&parts), again(&whole));
+    for options in [
+        LoaderOptions { disjoint: true, ..options() },
+        LoaderOptions { time: Some(gnarl_sample::TemporalRule::Uniform), ..options() },
+    ] {
+        let seeds = parts.all(0).at(vec![0; 600]).unwrap();
+        let refused = NeighborLoader::new(parts.clone(), seeds, of, options);
+        assert!(refused.unwrap_err().to_string().contains("neither in time"));
+    }
+}
+
+#[test]
+fn shared_lists_are_not_drawn_from_uniformly() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = homogeneous(dir.path());
+    let place = dir.path().join("parts");
+    cut(&dataset, PartLayout::VertexCut, &place);
+    let parts = Arc::new(LoaderGraph::open_parts(&place, &PartsOptions::default()).unwrap());
+    let of = (&HeteroFanouts::new(&[3]), Rule::Uniform);
+    let refused = NeighborLoader::new(parts.clone(), parts.all(0), of, options());
+    assert!(refused.unwrap_err().to_string().contains("share lists"));
+    // All of them are.
+    let of = (&HeteroFanouts::new(&[-1]), Rule::Uniform);
+    let whole = Arc::new(LoaderGraph::open(&dataset).unwrap());
+    assert_eq!(batches(&parts, 0, of), without_rows(batches(&whole, 0, of)));
+}
+
+#[test]
+fn served_parts_of_a_heterogeneous_graph_give_its_batches() {
+    let dir = tempfile::tempdir().unwrap();
+    let attributes = Attributes { features: 6, classes: 3, train: 0.5, ..Default::default() };
+    let options = HeteroOptions { nodes: 800, edges: 8000, attributes, ..Default::default() };
+    let dataset = heterogeneous(&options, &dir.path().join("graph")).unwrap().dataset;
+    let whole = Arc::new(LoaderGraph::open(&dataset).unwrap());
+    for layout in [PartLayout::EdgeCut, PartLayout::VertexCut] {
+        let place = dir.path().join(layout.to_string());
+        let made = cut(&dataset, layout, &place);
+        let held = [1, 2].map(|part| Arc::new(ServedPart::open(&made, part).unwrap()));
+        let server = Server::start(held.to_vec(), &ServerConfig::default()).unwrap();
+        for part in [1, 2] {
+            std::fs::remove_dir_all(place.join(format!("part-{part}"))).unwrap();
+        }
+        let missing = LoaderGraph::open_parts(&place, &PartsOptions::default()).unwrap_err();
+        assert!(missing.to_string().contains("part 1 is neither in"), "{missing}");
+        for cache in [0, 1 << 20] {
+            let servers = vec![server.uri().to_owned()];
+            let options = PartsOptions { servers, cache, ..Default::default() };
+            let parts = Arc::new(LoaderGraph::open_parts(&place, &options).unwrap());
+            assert_eq!(parts.schema().edge_types(), whole.schema().edge_types());
+            let triple: &Triple = &parts.schema().edge_types()[0];
+            let fanouts = HeteroFanouts::new(&[3, 2]).with(triple.clone(), &[-1, 1]);
+            for node_type in 0..whole.schema().node_types().len() {
+                let of = (&fanouts, Rule::Exact);
+                let expected = without_rows(batches(&whole, node_type, of));
+                assert_eq!(batches(&parts, node_type, of), expected, "{layout}");
+            }
+        }
+    }
+}
