@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
+#: Options that take no value.
+_FLAGS = {"force", "restart", "resume", "reverse", "symmetrize", "impute-indicator", "buckets", "open-to-everyone"}
+#: Commands in quotes, settings, and other options with or without a value; words that are none follow in sentences.
+_OPTION = re.compile(
+    r"(?P<command>'gnarl [^']*')"
+    r"|--set (?P<key>[\w.]+)=(?P<setting>[\w.\"-]+)"
+    r"|--(?P<name>[a-z][a-z-]*)(?: (?!(?:or|and|to|with|has|names|name|stores|gives|keeps|drops|is|are|goes|too)\b)"
+    r"(?P<value>[\w.:=-]*\w))?"
+)
+
 
 class Error(Exception):
     """A failure of gnarl: what was being done, what went wrong, and a hint where there is one."""
@@ -9,12 +21,27 @@ class Error(Exception):
     hint: str | None
 
     def __init__(self, message: str, hint: str | None = None) -> None:
+        hint = None if hint is None else _OPTION.sub(_as_keyword, hint)
         super().__init__(message, hint)
         self.message = message
         self.hint = hint
 
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message}\nhint: {self.hint}"
+
+
+def _as_keyword(found: re.Match[str]) -> str:
+    """An option of the command line as the keyword of a function."""
+    if found["command"]:
+        return found["command"]
+    if found["key"]:
+        return f'settings={{"{found["key"]}": {found["setting"]}}}'
+    name = found["name"].replace("-", "_")
+    if found["name"] in _FLAGS:
+        rest = found["value"]
+        return f"{name}=True" if rest is None else f"{name}=True {rest}"
+    value = found["value"]
+    return f"{name}=…" if value is None else f"{name}={value!r}"
 
 
 class UsageError(Error, ValueError):

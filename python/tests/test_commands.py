@@ -220,3 +220,23 @@ def test_dicts_as_toml(value):
 def test_unknown_types_are_refused_in_toml():
     with pytest.raises(TypeError, match="object"):
         to_toml({"a": object()})
+
+
+@pytest.mark.parametrize(
+    ("hint", "keywords"),
+    [
+        ("replace it with --force, or choose another --out", "replace it with force=True, or choose another out=…"),
+        (
+            "partition it again with --layout edge-cut, or --hops 1",
+            "partition it again with layout='edge-cut', or hops='1'",
+        ),
+        ("did you mean --set train.lr=0.1?", 'did you mean settings={"train.lr": 0.1}?'),
+        ("make buckets with 'gnarl partition --buckets'", "make buckets with 'gnarl partition --buckets'"),
+        ("--ids string keeps ids, --node-time is of nodes", "ids='string' keeps ids, node_time=… is of nodes"),
+        ("give --edges a:to:b=FILE.", "give edges='a:to:b=FILE'."),
+        ("--reverse stores reverses", "reverse=True stores reverses"),
+        ("first - then --", "first - then --"),
+    ],
+)
+def test_hints_name_keywords(hint, keywords):
+    assert gnarl.Error("something", hint).hint == keywords
