@@ -172,6 +172,7 @@ class Loader:
         pairs: float | None = None,
         others: int | None = None,
         weights: tuple[NDArray[np.float64] | None, NDArray[np.float64] | None] = (None, None),
+        leave_out: tuple[str | None] | None = None,
         *,
         fanouts: Sequence[int],
         fanouts_of: Sequence[tuple[str, Sequence[int]]],
@@ -190,7 +191,8 @@ class Loader:
         labels: bool,
     ) -> Loader:
         """A loader around edges of ``graph``, as of ``times`` in temporal sampling: with so many pairs as negatives for each,
-        or so many destinations, drawn by the weights of sources and of destinations where these are given."""
+        or so many destinations, drawn by the weights of sources and of destinations where these are given. A batch's edges
+        are left out of its neighborhood, and those of the other type the other way round, if one is named."""
 
     def __len__(self) -> int: ...
     def epoch(self, epoch: int) -> Batches:

@@ -29,6 +29,17 @@ pub struct SeedEdges {
     source_weights: Option<Arc<Cumulative>>,
     /// Weights by which destinations of negatives are drawn.
     destination_weights: Option<Arc<Cumulative>>,
+    /// The edges that neighborhoods leave out.
+    pub(crate) left_out: Option<LeftOut>,
+}
+
+/// The edges of a batch as sampled edges, by which a model would see what it is to predict.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LeftOut {
+    /// The edge type of the batch's edges.
+    pub edge_type: usize,
+    /// The edge type that has them the other way round, too.
+    pub reversed: Option<usize>,
 }
 
 /// Sums of the weights of all nodes up to each.
@@ -140,6 +151,7 @@ impl SeedEdges {
                 negatives,
                 source_weights: None,
                 destination_weights: None,
+                left_out: None,
             }),
             false => Err(Error::usage("invalid number of negatives: expected a positive number")
                 .hint("ask for none by leaving them out")),
@@ -159,6 +171,13 @@ impl SeedEdges {
             destination_weights: sums(destinations)?,
             ..self
         })
+    }
+
+    /// Leaves the edges of a batch, which are of this type, out of its neighborhoods, and those between the same nodes the
+    /// other way round of the type `reversed`.
+    #[must_use]
+    pub fn leaving_out(self, edge_type: usize, reversed: Option<usize>) -> Self {
+        Self { left_out: Some(LeftOut { edge_type, reversed }), ..self }
     }
 
     /// The time of each of the edges at `places`, if they have any.

@@ -1,11 +1,13 @@
 //! Neighborhoods of edges and their negatives.
 
+use std::collections::HashSet;
+
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
 use gnarl_sample::{FrontierBatch, HeteroScratch};
 
 use crate::batch::BatchLinks;
-use crate::examples::{Ends, Negatives, SeedEdges};
+use crate::examples::{Ends, LeftOut, Negatives, SeedEdges};
 use crate::sampler::{NeighborSampler, Trees};
 
 /// The neighborhood of the edges at `places`, whose endpoints are `ends`; the positions of these, and the time of each edge.
@@ -17,10 +19,24 @@ pub(crate) fn around(
     scratch: &mut HeteroScratch,
 ) -> Result<(FrontierBatch, BatchLinks, Option<Vec<i64>>)> {
     let times = edges.times(places).filter(|_| sampler.is_timed());
-    if sampler.is_disjoint() {
-        let own = disjoint(sampler, edges, (places, ends), times.as_deref(), key, scratch)?;
-        return Ok((own.0, own.1, times));
+    let (mut found, links) = match sampler.is_disjoint() {
+        true => disjoint(sampler, edges, (places, ends), times.as_deref(), key, scratch)?,
+        false => shared(sampler, edges, ends, key, scratch)?,
+    };
+    if let Some(of) = edges.left_out {
+        leave_out(&mut found, of, ends);
     }
+    Ok((found, links, times))
+}
+
+/// A neighborhood in which endpoints that are equal share a node.
+fn shared(
+    sampler: &NeighborSampler,
+    edges: &SeedEdges,
+    ends: &Ends,
+    key: Key,
+    scratch: &mut HeteroScratch,
+) -> Result<(FrontierBatch, BatchLinks)> {
     let src = edges.sources.node_type;
     let dst = edges.destinations.node_type;
     let from: [&[u32]; 2] = [&ends.sources, &ends.negative_sources];
@@ -44,7 +60,47 @@ pub(crate) fn around(
         destinations: of_destinations.next().unwrap_or_default(),
         negative_destinations: of_destinations.next().unwrap_or_default(),
     };
-    Ok((found, links, None))
+    Ok((found, links))
+}
+
+/// Removes the edges of a batch from its neighborhood. Nodes that they reached stay.
+fn leave_out(found: &mut FrontierBatch, of: LeftOut, ends: &Ends) {
+    let known: HashSet<(u32, u32)> =
+        ends.sources.iter().copied().zip(ends.destinations.iter().copied()).collect();
+    let FrontierBatch { schema, nodes, edges, .. } = found;
+    for (edge_type, own) in edges.iter_mut().enumerate() {
+        let forwards = edge_type == of.edge_type;
+        let backwards = Some(edge_type) == of.reversed;
+        if !forwards && !backwards {
+            continue;
+        }
+        let (src, dst) = schema.ends(edge_type);
+        let is_kept = |(&source, &destination): (&u32, &u32)| {
+            let source = nodes[src][source as usize];
+            let destination = nodes[dst][destination as usize];
+            !(forwards && known.contains(&(source, destination))
+                || backwards && known.contains(&(destination, source)))
+        };
+        let kept: Vec<bool> = own.sources.iter().zip(&own.destinations).map(is_kept).collect();
+        let mut first = 0;
+        for count in &mut own.of_hop {
+            let drawn = *count;
+            *count = kept[first..first + drawn].iter().filter(|&&kept| kept).count();
+            first += drawn;
+        }
+        keep(&mut own.sources, &kept);
+        keep(&mut own.destinations, &kept);
+        keep(&mut own.rows, &kept);
+        if let Some(weights) = &mut own.weights {
+            keep(weights, &kept);
+        }
+    }
+}
+
+/// Keeps the values of some places; there may be none at all.
+fn keep<T>(values: &mut Vec<T>, kept: &[bool]) {
+    let mut each = kept.iter();
+    values.retain(|_| each.next().copied().unwrap_or(true));
 }
 
 /// A neighborhood in which each endpoint has nodes of its own. Trees of an edge, its endpoints and its negatives have the

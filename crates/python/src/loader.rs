@@ -123,7 +123,8 @@ impl Loader {
     }
 
     /// A loader around edges of `graph`, as of `times` in temporal sampling: with so many pairs as negatives for each, or so
-    /// many destinations, drawn by the weights of sources and of destinations where these are given.
+    /// many destinations, drawn by the weights of sources and of destinations where these are given. A batch's edges are left
+    /// out of its neighborhood, and those of the other type the other way round, if one is named.
     #[staticmethod]
     #[pyo3(signature = (
         graph,
@@ -134,6 +135,7 @@ impl Loader {
         pairs=None,
         others=None,
         weights=(None, None),
+        leave_out=None,
         **asked,
     ))]
     fn of_edges(
@@ -146,6 +148,7 @@ impl Loader {
         pairs: Option<f64>,
         others: Option<usize>,
         weights: (Option<PyReadonlyArray1<'_, f64>>, Option<PyReadonlyArray1<'_, f64>>),
+        leave_out: Option<(Option<String>,)>,
         asked: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let asked = Asked::of(py, asked.unwrap_or(&PyDict::new(py)))?;
@@ -167,7 +170,12 @@ impl Loader {
                 sources = sources.at(times)?;
             }
             let edges = SeedEdges::new(sources, graph.seeds(dst, destinations)?, negatives)?;
-            let edges = edges.weighted(of_sources, of_destinations)?;
+            let mut edges = edges.weighted(of_sources, of_destinations)?;
+            if let Some((reversed,)) = leave_out {
+                let schema = graph.schema();
+                let reversed = reversed.map(|name| schema.edge_type(&name.parse()?)).transpose()?;
+                edges = edges.leaving_out(schema.edge_type(&edge_type.parse()?)?, reversed);
+            }
             NeighborLoader::of_edges(graph, edges, (&asked.fanouts, asked.rule), asked.options)
         });
         Ok(Self { inner: made.raise(py)? })

@@ -28,8 +28,7 @@ class LinkNeighborLoader(Loader):
     where edges have times, these are ``edge_label_time``, those of negatives too, or ``seed_time`` with triplets.
 
     Negatives are drawn uniformly, or by the weights of ``NegativeSampling``, whether the graph has such an edge or not; those of an edge depend on the seed, the epoch
-    and the edge alone. Sampled neighborhoods may contain the edges of the batch: leave these out of the dataset, as with
-    ``RandomLinkSplit``, where a model is to predict them.
+    and the edge alone. Sampled neighborhoods may contain the edges of the batch, unless ``exclude`` leaves them out.
 
     Args:
         data: A dataset, or its folder.
@@ -41,6 +40,9 @@ class LinkNeighborLoader(Loader):
         neg_sampling: ``"binary"`` or ``"triplet"``, a dict with ``mode`` and ``amount``, or PyTorch Geometric's
             ``NegativeSampling``.
         neg_sampling_ratio: Binary negatives, so many for each edge.
+        exclude: Edges that a model is to predict, and that neighborhoods leave out: ``"self"`` the edges of the batch,
+            ``"reverse"`` also those between the same nodes the other way round, in a heterogeneous graph those of the type
+            ``rev_relation``; an edge type that has the reverses by another name.
 
     All others are those of :class:`~gnarl.pyg.NeighborLoader`. With ``disjoint`` or ``time_attr`` each endpoint and each
     negative has nodes of its own; ``batch`` tells the edge that a node belongs to.
@@ -78,6 +80,7 @@ class LinkNeighborLoader(Loader):
         threads: int | None = None,
         prefetch: int = 2,
         sampler: str = "uniform",
+        exclude: str | EdgeType | None = None,
         generator: torch.Generator | None = None,
         **kwargs: Any,
     ) -> None:
@@ -107,6 +110,7 @@ class LinkNeighborLoader(Loader):
             float(amount) if self.mode == "binary" else None,
             int(amount) if self.mode == "triplet" else None,
             weights,
+            _left_out(self.data, self.input_type, exclude),
             **arguments.options(
                 self.data,
                 num_neighbors,
@@ -172,6 +176,27 @@ def _input_edges(dataset: Dataset, given: Any) -> tuple[EdgeType, Any]:
     if edges.ndim != 2 or edges.shape[0] != 2:
         raise UsageError(f"edges of the shape {edges.shape}", "expected 2 × edges, sources above destinations")
     return edge_type, edges
+
+
+def _left_out(dataset: Dataset, edge_type: EdgeType, exclude: str | EdgeType | None) -> tuple[str | None] | None:
+    """The edge type of reverses that are left out beside the batch's edges."""
+    if exclude is None or exclude == "self":
+        return None if exclude is None else (None,)
+    if exclude != "reverse":
+        reversed_type = dataset.edge_type(exclude)
+    elif dataset.is_heterogeneous:
+        src, relation, dst = edge_type
+        own = relation.removeprefix("rev_") if relation.startswith("rev_") else f"rev_{relation}"
+        reversed_type = (dst, own, src)
+        if reversed_type not in dataset.edge_types:
+            known = ", ".join(map(edge_name, dataset.edge_types))
+            hint = f"exclude=(source, relation, destination) names the type of reverses; there are: {known}"
+            raise UsageError(f"exclude='reverse': there is no edge type {edge_name(reversed_type)}", hint)
+    else:
+        reversed_type = edge_type
+    if (reversed_type[0], reversed_type[2]) != (edge_type[2], edge_type[0]):
+        raise UsageError(f"exclude: {edge_name(reversed_type)} does not lead back from {edge_name(edge_type)}")
+    return (edge_name(reversed_type),)
 
 
 def _is_row(value: Any) -> bool:

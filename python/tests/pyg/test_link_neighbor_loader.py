@@ -162,6 +162,44 @@ def test_disjoint_links_have_graphs_of_their_own(dataset, arrays, mode):
     assert torch.equal(batch.n_id[places].sort().values, own.n_id.sort().values)
 
 
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_edges_to_predict_are_left_out(dataset, arrays, disjoint):
+    edges = torch.from_numpy(arrays["edges"])
+    there = set(map(tuple, edges.T.tolist()))
+    back = [place for place, (src, dst) in enumerate(edges.T.tolist()) if src < dst and (dst, src) in there]
+    # All neighbors, so that every edge of a batch would be there.
+    options = {"neg_sampling": "binary", "disjoint": disjoint, "batch_size": 50}
+    for exclude, left in [(None, set()), ("self", {"own"}), ("reverse", {"own", "back"})]:
+        loader = LinkNeighborLoader(dataset, [-1, 2], exclude=exclude, **options)
+        batch = loader(back)
+        own = set(map(tuple, edges[:, batch.input_id].T.tolist()))
+        found = set(map(tuple, batch.n_id[batch.edge_index].T.tolist()))
+        assert bool(own & found) == ("own" not in left)
+        reverses = {(dst, src) for src, dst in own}
+        assert bool(reverses & found) == ("back" not in left)
+        assert sum(batch.num_sampled_edges) == batch.num_edges == len(batch.e_id)
+        assert torch.equal(batch.n_id[batch.edge_index], edges[:, batch.e_id])
+
+
+def test_reverses_of_another_type_are_left_out(typed, tmp_path):
+    writes, written = ("author", "writes", "paper"), ("paper", "written_by", "author")
+    own = np.unique(np.random.default_rng(1).integers(0, [[20], [30]], (2, 200)), axis=1)
+    data = gnarl.from_arrays(tmp_path / "graph", {writes: own, written: own[::-1].copy()})
+    for exclude in (None, written):
+        batch = next(iter(LinkNeighborLoader(data, [-1, -1], writes, exclude=exclude, batch_size=40)))
+        positive = set(map(tuple, own[:, batch[writes].input_id].T.tolist()))
+        for of, (src, _, dst) in ((batch[writes], writes), (batch[written], written)):
+            sources, destinations = batch[src].n_id[of.edge_index[0]], batch[dst].n_id[of.edge_index[1]]
+            pairs = (sources, destinations) if src == "author" else (destinations, sources)
+            found = set(zip(*(ids.tolist() for ids in pairs), strict=True))
+            assert bool(found & positive) == (exclude is None)
+            assert found - positive
+    with pytest.raises(gnarl.UsageError, match="no edge type paper:rev_writes:author"):
+        LinkNeighborLoader(typed, [2], writes, exclude="reverse")
+    with pytest.raises(gnarl.UsageError, match="does not lead back"):
+        LinkNeighborLoader(typed, [2], writes, exclude=("paper", "cites", "paper"))
+
+
 @pytest.fixture(scope="module")
 def timed(tmp_path_factory):
     draw = np.random.default_rng(9)
