@@ -162,6 +162,10 @@ class Dataset:
         """Number of classes, or of labels that may hold together; 1 for numbers, 0 without labels."""
         return self._graph.node_facts(self.node_type(node_type))["outputs"] or 0
 
+    def class_names(self, node_type: str | None = None) -> list[str] | None:
+        """Names of the classes by their numbers, as an import of names or of numbers with gaps keeps them, or None."""
+        return self._graph.class_names(self.node_type(node_type))
+
     def has_labels(self, node_type: str | None = None) -> bool:
         """True if nodes of a type have labels."""
         return self._graph.node_facts(self.node_type(node_type))["labels"] is not None

@@ -57,8 +57,9 @@ class _EdgeFacts(TypedDict):
     # None where parts do not tell it.
     count: int | None
     features: int | None
-    symmetric: bool
-    columns: list[str]
+    # None of parts.
+    symmetric: bool | None
+    columns: list[str] | None
 
 @final
 class Graph:
@@ -129,6 +130,9 @@ class Graph:
 
     def user_ids(self, node_type: str, nodes: NDArray[np.int64]) -> _Int64Vector | list[str]:
         """The ids that the user gave to nodes: an array of integers, or a list of texts."""
+
+    def class_names(self, node_type: str) -> list[str] | None:
+        """Names of the classes of a node type by their numbers, or None."""
 
     def find(self, node_type: str, ids: Sequence[str]) -> _Int64Vector:
         """The nodes that the user gave these ids, written as texts."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gnarl._dataset import Dataset
-from gnarl._errors import UsageError
+from gnarl._errors import Error, UsageError
 from gnarl._tables import Tables, columns_by_type, node_table, open_tables
 
 #: The column of row numbers, of tables without a primary key.
@@ -100,7 +100,12 @@ def from_relational(
         for name, table in tables.items():
             links = {column: other for column, other in keys.get(name, {}).items() if other is not None}
             _add(written, schema, name, table, primary.get(name), links, columns[name])
-        return written.imported(schema, path, {"reverse": True, "memory": memory, "force": force}, quiet)
+        try:
+            return written.imported(schema, path, {"reverse": True, "memory": memory, "force": force}, quiet)
+        except Error as error:
+            if any(f"{edges['files']}: row " in error.message for edges in schema["edges"]) and error.hint is None:
+                error.hint = "rows of a key are counted among those that have one"
+            raise
 
 
 def _add(

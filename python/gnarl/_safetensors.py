@@ -30,7 +30,7 @@ def read_tensors(path: str | os.PathLike[str]) -> dict[str, NDArray[np.float32]]
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What gnarl notes about a model beside its tensors: ``version``, ``task``, ``model``, ``classes``, ``dataset``.
+    """The notes of gnarl about a model beside its tensors: ``version``, ``task``, ``model``, ``classes``, ``dataset``.
 
     Raises:
         DataError: If the file is damaged.

@@ -11,7 +11,7 @@ from typing import Any
 from gnarl import _gnarl
 from gnarl._commands import _run_command, _words
 from gnarl._dataset import PLAIN, Dataset, EdgeType, edge_name
-from gnarl._errors import UsageError
+from gnarl._errors import Error, UsageError
 from gnarl._write import PLAIN_EDGES
 
 #: Names of transforms in schema files, by the arguments that ask for them.
@@ -106,14 +106,16 @@ def from_tables(
         CommandError: If a table has no such column, or a value is invalid; the message names its table and row.
     """
     given_nodes, given_edges = _by_type(edges, nodes)
+    node_impute, edge_impute = _by_kind("impute", impute, given_nodes, given_edges)
+    node_indicator, edge_indicator = _by_kind("impute_indicator", impute_indicator, given_nodes, given_edges)
     of_nodes = {
         "id": id,
         "features": features,
         "standardize": standardize,
         "min_max": min_max,
         "categorical": categorical,
-        "impute": impute,
-        "impute_indicator": impute_indicator,
+        "impute": node_impute if given_nodes else None,
+        "impute_indicator": node_indicator if given_nodes else False,
         "label": label,
         "value": value,
         "num_classes": num_classes,
@@ -127,12 +129,15 @@ def from_tables(
         "weight": weight,
         "time": time,
         "edge_features": edge_features,
-        "edge_impute": impute if edge_features is not None else None,
+        "edge_impute": edge_impute if edge_features is not None else None,
+        "edge_impute_indicator": edge_indicator if edge_features is not None else False,
         "edge_label": edge_label,
         "edge_value": edge_value,
         "edge_split": edge_split,
     }
-    node_columns = columns_by_type(of_nodes, {of: of for of, table in given_nodes.items() if table is not None}, "node type")
+    node_columns = columns_by_type(
+        of_nodes, {of: of for of, table in given_nodes.items() if table is not None}, "node type"
+    )
     edge_columns = columns_by_type(of_edges, {of: edge_name(of) for of in given_edges}, "edge type")
     options = {
         "num_nodes": _numbers(num_nodes),
@@ -164,7 +169,8 @@ class Tables:
 
     def __init__(self, inner: _gnarl.Tables) -> None:
         self._inner = inner
-        self._files: set[str] = set()
+        self._files = {"schema.json"}
+        self._left_out: dict[str, dict[str, str]] = {}
         self.folder = inner.path
 
     def add(self, name: str, table: Any) -> str:
@@ -192,7 +198,9 @@ class Tables:
                 "collect() it first" if hasattr(table, "collect") else "expected a table of pandas, Polars or PyArrow"
             )
             raise UsageError(f"{name}: {type(table).__name__} has no Arrow stream", hint)
-        return self._inner.write(name, table, id, list(links))
+        columns = self._inner.write(name, table, id, list(links))
+        self._left_out[name] = {column: kind for column, kind in columns if kind == "other"}
+        return columns
 
     def imported(
         self, schema: Mapping[str, Any], path: str | os.PathLike[str], options: Mapping[str, Any], quiet: bool
@@ -200,8 +208,16 @@ class Tables:
         """The dataset of the tables that a schema lists."""
         (self.folder / "schema.json").write_text(json.dumps(schema), encoding="utf-8")
         words = _words({"out": os.path.abspath(path), **options})
-        # Where files have no folder messages name tables alone.
-        _run_command(["import", "schema", "schema.json", *words], quiet=quiet, folder=self.folder)
+        try:
+            # Where files have no folder messages name tables alone.
+            _run_command(["import", "schema", "schema.json", *words], quiet=quiet, folder=self.folder)
+        except Error as error:
+            for name, columns in self._left_out.items():
+                for column in columns:
+                    if error.message.endswith(f"{name}: no column {column!r}"):
+                        told = f"{name}: column {column!r} has a type that is not read"
+                        raise UsageError(told, "convert it to numbers, dates, strings or lists of numbers") from None
+            raise
         return Dataset(path)
 
 
@@ -226,6 +242,22 @@ def _by_type(edges: Any, nodes: Any) -> tuple[dict[str, Any], dict[EdgeType, Any
     return {} if nodes is None else {PLAIN: nodes}, {PLAIN_EDGES: edges}
 
 
+def _by_kind(argument: str, given: Any, nodes: Mapping[str, Any], edges: Mapping[EdgeType, Any]) -> tuple[Any, Any]:
+    """An argument of nodes and of edges alike: a mapping names types of both."""
+    if not isinstance(given, Mapping):
+        return given, given
+    of_edges = {edge_name(of): of for of in edges}
+    names = {key: edge_name(key) if isinstance(key, tuple) else key for key in given}
+    unknown = [name for name in names.values() if name not in nodes and name not in of_edges]
+    if unknown:
+        known = ", ".join([*nodes, *of_edges])
+        raise UsageError(f"{argument}: no type {unknown[0]!r} with a table", f"there are: {known}")
+    return (
+        {key: value for key, value in given.items() if names[key] in nodes},
+        {key: value for key, value in given.items() if names[key] in of_edges},
+    )
+
+
 def columns_by_type(asked: Mapping[str, Any], types: Mapping[Any, str], what: str) -> dict[Any, dict[str, Any]]:
     """The arguments of each type."""
     found: dict[Any, dict[str, Any]] = {of: {} for of in types}
@@ -242,7 +274,7 @@ def columns_by_type(asked: Mapping[str, Any], types: Mapping[Any, str], what: st
                 raise UsageError(f"{argument}: no {what} {name!r} with a table", f"there are: {known}")
             found[named[name]][argument] = one
     if not types:
-        given = [name for name, value in asked.items() if value is not None and value is not False]
+        given = [name for name, value in asked.items() if value is not None and value is not False and value != {}]
         if given:
             raise UsageError(f"{given[0]} is given without a table of nodes")
     return found
@@ -287,7 +319,7 @@ def _features(columns: Mapping[str, Any], arguments: Sequence[str], impute: str)
                 feature["transform"] = {"name": _TRANSFORMS[argument]}
             if columns.get(impute) is not None and argument != "categorical":
                 feature["impute"] = columns[impute]
-                feature["impute_indicator"] = bool(columns.get("impute_indicator"))
+                feature["impute_indicator"] = bool(columns.get(f"{impute}_indicator"))
             made.append(feature)
     return made
 

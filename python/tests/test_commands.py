@@ -62,6 +62,34 @@ def test_a_callback_stops_training_and_it_goes_on(dataset, tmp_path):
     assert len(again.metrics) == trained + 2
 
 
+def steps_of(folder):
+    """The steps of the event files in a folder, in the order of their records."""
+    steps = []
+    for file in sorted((folder / "tensorboard").glob("events.out.tfevents.*.gnarl")):
+        rest = file.read_bytes()
+        while rest:
+            length = int.from_bytes(rest[:8], "little")
+            event, rest = rest[12 : 12 + length], rest[16 + length :]
+            # The wall time, then the step, which is below 128 here.
+            assert event[0] == 0x09 and event[9] == 0x10
+            steps.append(event[10])
+    return steps
+
+
+def test_events_for_tensorboard_go_on_with_a_run(dataset, tmp_path):
+    wanted = config(dataset, tmp_path)
+    wanted["output"]["tensorboard"] = True
+    run = gnarl.train(wanted, lambda epoch: epoch["epoch"] < 2, quiet=True)
+    # That of the file's version comes first.
+    assert steps_of(Path(run.path)) == [0, 1, 2]
+    (Path(run.path) / "tensorboard" / "events.out.tfevents.1.mine").write_text("mine")
+    run = gnarl.train(wanted, resume=True, quiet=True)
+    assert steps_of(Path(run.path)) == [0, 1, 2, 3, 4]
+    run = gnarl.train(wanted, restart=True, quiet=True)
+    assert steps_of(Path(run.path)) == [0, 1, 2, 3, 4]
+    assert (Path(run.path) / "tensorboard" / "events.out.tfevents.1.mine").read_text() == "mine"
+
+
 def test_wrong_configurations_are_told(dataset, tmp_path):
     with pytest.raises(gnarl.UsageError, match="unknown key 'train.epoch'") as caught:
         gnarl.train(config(dataset, tmp_path, epoch=3), quiet=True)

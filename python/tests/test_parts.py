@@ -9,6 +9,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -97,8 +98,10 @@ def test_batches_of_parts_are_those_of_the_whole_graph(dataset, parts):
     for threads in (1, 4):
         assert digest(opened, threads=threads) == digest(dataset)
     assert next(iter(batches(opened)))[3][0][1] is None, "edges have no ids"
-    with pytest.raises(gnarl.UsageError, match="need the whole graph"):
-        opened.edges()
+    assert opened.name == dataset.name
+    for whole in (opened.edges, opened.edge_weights, opened.edge_features, opened.edge_times):
+        with pytest.raises(gnarl.UsageError, match="need the whole graph"):
+            whole()
 
 
 def test_served_parts_give_the_same_batches_in_any_process(dataset, served):
@@ -133,6 +136,28 @@ def test_a_dataset_that_is_forked_off_connects_anew(dataset, served):
     assert digest(opened) == digest(dataset)
 
 
+def _one_batch(opened):
+    digest(opened)
+    os._exit(0)
+
+
+def test_forks_while_threads_load(dataset, parts):
+    """No child waits for memory that a thread of its parent had locked."""
+    opened = gnarl.open(parts)
+    made = batches(opened, threads=4)
+    for _ in range(60):
+        next(made, None)
+        child = os.fork()
+        if child == 0:
+            _one_batch(opened)
+        deadline = time.monotonic() + 30
+        while os.waitpid(child, os.WNOHANG) == (0, 0):
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        if len(made) == 0:
+            made = batches(opened, threads=4)
+
+
 def test_what_is_missing_is_named(dataset, parts, served, tmp_path):
     place, options = served
     with pytest.raises(gnarl.UsageError, match="part 1 is neither in"):
@@ -143,6 +168,10 @@ def test_what_is_missing_is_named(dataset, parts, served, tmp_path):
         gnarl.open(place, servers=["http://127.0.0.1:9"], deadline=0.5)
     with pytest.raises(gnarl.UsageError, match="there is no partition.json"):
         gnarl.open(dataset.path, servers=options["servers"])
+    with pytest.raises(gnarl.UsageError, match="there is no partition.json"):
+        gnarl.open(dataset.path, token_file=options["token_file"])
+    # Servers of parts that are here are not asked.
+    assert digest(gnarl.open(parts, servers=["http://127.0.0.1:9"], deadline=0.5)) == digest(dataset)
     with pytest.raises(gnarl.UsageError, match="invalid deadline"):
         gnarl.open(parts, deadline=0)
     with pytest.raises(gnarl.UsageError, match="folder of all parts"):

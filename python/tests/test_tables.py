@@ -80,6 +80,7 @@ def test_columns_become_features_labels_times_and_splits(tmp_path):
     assert graph.user_ids() == ["c", "a", "b"]
     assert graph.features().tolist() == [[1, 1, 1, 0], [0.5, 0, 0, 1], [3, 0.5, 1, 0]]
     assert graph.labels().tolist() == [0, 1, -1]
+    assert graph.class_names() == ["yes", "no"]
     days = np.array(NODES["born"], dtype="datetime64[s]").astype(np.int64)
     assert graph.times().tolist() == days.tolist()
     assert (graph.split("train").tolist(), graph.split("val").tolist()) == ([0], [1])
@@ -170,6 +171,41 @@ def test_related_tables_are_a_graph_in_time(tmp_path):
     assert again.times("orders").tolist() == graph.times("orders").tolist()
 
 
+def test_edge_features_are_imputed_and_marked(tmp_path):
+    edges = table({"src": [0, 1, 2], "dst": [1, 2, 0], "w": [1.0, None, 3.0]})
+    nodes = table({"id": [0, 1, 2], "x": [None, 2.0, 4.0]})
+    made = {"features": "x", "edge_features": "w", "impute": "mean", "quiet": True}
+    graph = gnarl.from_tables(tmp_path / "both", edges, nodes, impute_indicator=True, **made)
+    assert graph.features().tolist() == [[3, 1], [2, 0], [4, 0]]
+    assert sorted(graph.edge_features().tolist()) == [[1, 0], [2, 1], [3, 0]]
+    typed = {("a", "to", "a"): edges}
+    made["impute"] = {"a": 0, "a:to:a": 7}
+    graph = gnarl.from_tables(tmp_path / "typed", typed, {"a": nodes}, **made)
+    assert graph.features().tolist() == [[0], [2], [4]] and sorted(graph.edge_features().tolist()) == [[1], [3], [7]]
+
+
+def test_columns_of_types_that_are_not_read_are_left_out(tmp_path):
+    union = pa.UnionArray.from_sparse(pa.array([0, 0, 0], pa.int8()), [pa.array([1, 2, 3])])
+    nodes = pa.table({"id": ["a", "b", "c"], "odd": union, "nested": [{"k": 1}] * 3})
+    # A slash at the end is no other place.
+    graph = gnarl.from_tables(f"{tmp_path}/graph/", table(EDGES), nodes, quiet=True)
+    assert graph.num_nodes() == 3
+    for column in ("odd", "nested"):
+        told = refusal(lambda: gnarl.from_tables(tmp_path / "no", table(EDGES), nodes, features=column, quiet=True))  # noqa: B023
+        assert f"column {column!r} has a type that is not read" in told
+    assert os.listdir(tmp_path) == ["graph"]
+
+
+def test_keys_without_values_are_types_without_edges(tmp_path):
+    orders = table({"id": [1.0, 2.0], "customer": [5, 5], "old": pa.array([None, None], pa.int64())})
+    customers = table({"cid": [5, 6]})
+    keys = {"orders": {"id": None, "customer": "customers", "old": "customers"}, "customers": {"cid": None}}
+    graph = gnarl.from_relational(tmp_path / "graph", {"orders": orders, "customers": customers}, keys, quiet=True)
+    assert graph.num_edges("orders:old:customers") == 0 and graph.num_edges("orders:customer:customers") == 2
+    # Primary keys may be floats of whole numbers, too.
+    assert graph.user_ids(node_type="orders").tolist() == [1, 2]
+
+
 def refusal(act):
     with pytest.raises(gnarl.Error) as caught:
         act()
@@ -192,6 +228,8 @@ def test_what_is_wrong_is_named(tmp_path):
     assert "no node type 'paper'" in of(edges, nodes, features={"paper": "x"})
     assert "both label and value" in of(edges, nodes, label="label", value="x")
     assert "expected a mapping" in of({("a", "to", "b"): edges}, nodes)
+    assert "unknown type 'aa'" in of({("a", "to", "b"): edges}, num_nodes={"aa": 7})
+    assert "impute: no type 'c'" in of(edges, nodes, features="x", impute={"c": 1})
     assert os.listdir(tmp_path) == []
     gnarl.from_tables(out, edges, quiet=True)
     assert "dataset already" in of(edges)
@@ -215,5 +253,7 @@ def test_keys_that_lead_nowhere_are_named(tmp_path):
     lost = of({"orders": {"customer": "customers"}, "customers": known})
     assert "orders.customer" in lost and "6" in lost
     halves = {"orders": table({"customer": [5.5]}), "customers": customers}
-    assert "the key 5.5" in of({"orders": {"customer": "customers"}, "customers": known}, halves)
+    assert "row 0: column 'customer' has the key 5.5" in of(
+        {"orders": {"customer": "customers"}, "customers": known}, halves
+    )
     assert os.listdir(tmp_path) == []

@@ -16,7 +16,8 @@ use crate::scratches::Scratches;
 /// Makes the batch of a number.
 type Make = dyn Fn(usize, &mut HeteroScratch) -> Result<Batch> + Send + Sync;
 
-/// The batches of an epoch in order. Dropping it ends the threads after the batches they are making.
+/// The batches of an epoch in order. Dropping it ends the threads after the batches they are making; it waits for them, unless
+/// they may wait for servers.
 pub struct Epoch {
     /// Numbers of batches to make; none once all are being made.
     wanted: Option<Sender<usize>>,
@@ -27,6 +28,8 @@ pub struct Epoch {
     asked: usize,
     batches: usize,
     threads: Vec<JoinHandle<()>>,
+    /// True if threads may wait for servers: they are not waited for in the end.
+    remote: bool,
     /// Why threads could not be started, until it is told.
     failed: Option<Error>,
 }
@@ -36,6 +39,7 @@ impl Epoch {
     pub(crate) fn start(
         batches: usize,
         (threads, prefetch): (usize, usize),
+        remote: bool,
         scratches: Arc<Scratches>,
         make: impl Fn(usize, &mut HeteroScratch) -> Result<Batch> + Send + Sync + 'static,
     ) -> Self {
@@ -55,6 +59,7 @@ impl Epoch {
             asked: ahead,
             batches,
             threads: Vec::new(),
+            remote,
             failed: None,
         };
         for _ in 0..threads.min(batches) {
@@ -152,7 +157,7 @@ impl Drop for Epoch {
         self.wanted = None;
         // Nobody takes what is made from now on.
         self.made = crossbeam_channel::never();
-        for thread in self.threads.drain(..) {
+        for thread in self.threads.drain(..).filter(|_| !self.remote) {
             _ = thread.join();
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use gnarl_common::memory::{SparePages, available};
 use gnarl_common::{Buf, Context, Error, Result};
@@ -19,14 +19,13 @@ use crate::rows::{FeatureRows, LabelRows};
 pub struct LoaderGraph {
     /// The whole dataset, or the catalog of the nodes of a partitioned one.
     dataset: Dataset,
-    /// The folder that it is known by.
+    /// The folder that it is known by, and its name.
     place: PathBuf,
+    name: String,
     pub(crate) lists: Lists,
     features: Vec<Option<Box<dyn FeatureStore>>>,
     labels: Vec<Option<Labels>>,
     node_times: Vec<Option<Buf<i64>>>,
-    /// The first node in time of each type, once it was asked for.
-    earliest: Vec<OnceLock<Option<u32>>>,
     edge_columns: Vec<EdgeColumns>,
     /// Number of edges of each type, where it is known.
     edge_counts: Vec<Option<u64>>,
@@ -171,10 +170,10 @@ impl LoaderGraph {
         Ok(Self {
             dataset: dataset.clone(),
             place: place.into(),
+            name: dataset.manifest().name.clone(),
             lists,
             features,
             labels,
-            earliest: node_times.iter().map(|_| OnceLock::new()).collect(),
             node_times,
             edge_columns,
             edge_counts,
@@ -185,6 +184,25 @@ impl LoaderGraph {
     /// The folder that it was opened from.
     pub fn dir(&self) -> &Path {
         &self.place
+    }
+
+    /// The graph by another name.
+    #[cfg(feature = "serve")]
+    pub(crate) fn named(self, name: String) -> Self {
+        Self { name, ..self }
+    }
+
+    /// The name of the dataset.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Rejects parts, where `what` is of the whole graph.
+    ///
+    /// # Errors
+    /// [`gnarl_common::Kind::Usage`] for parts.
+    pub fn check_whole(&self, what: &str) -> Result<()> {
+        self.lists.whole(what).map(drop)
     }
 
     /// Returns whether parts of it are at servers.
@@ -329,20 +347,6 @@ impl LoaderGraph {
     /// The times of `nodes`, if their type has some.
     pub fn times_of(&self, node_type: usize, nodes: &[u32]) -> Option<Vec<i64>> {
         self.node_times[node_type].as_ref().map(|times| pick(times, nodes))
-    }
-
-    /// The time of a node, if its type has any.
-    pub(crate) fn time_of(&self, node_type: usize, node: u32) -> Option<i64> {
-        Some(self.node_times[node_type].as_ref()?[node as usize])
-    }
-
-    /// The node of a type that is there first, if it has times.
-    pub(crate) fn earliest(&self, node_type: usize) -> Option<u32> {
-        let times = self.node_times[node_type].as_ref()?;
-        *self.earliest[node_type].get_or_init(|| {
-            let first = times.iter().enumerate().min_by_key(|&(node, &time)| (time, node))?;
-            Some(first.0 as u32)
-        })
     }
 
     /// Width of the features of an edge type, if it has any.

@@ -39,6 +39,7 @@ mod graph;
 mod links;
 mod lists;
 mod loader;
+mod negatives;
 mod options;
 #[cfg(feature = "serve")]
 mod partitioned;
@@ -52,9 +53,10 @@ mod scratches;
 
 pub use batch::{Batch, BatchEdges, BatchLinks, BatchNodes};
 pub use epoch::Epoch;
-pub use examples::{Negatives, SeedEdges};
+pub use examples::SeedEdges;
 pub use graph::{LoaderGraph, Seeds};
 pub use loader::NeighborLoader;
+pub use negatives::Negatives;
 pub use options::{Columns, LoaderOptions};
 #[cfg(feature = "serve")]
 pub use parts::PartsOptions;

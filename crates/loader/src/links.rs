@@ -7,7 +7,8 @@ use gnarl_common::rng::Key;
 use gnarl_sample::{FrontierBatch, HeteroScratch};
 
 use crate::batch::BatchLinks;
-use crate::examples::{Ends, LeftOut, Negatives, SeedEdges};
+use crate::examples::{Ends, LeftOut, SeedEdges};
+use crate::negatives::Negatives;
 use crate::sampler::{NeighborSampler, Trees};
 
 /// The neighborhood of the edges at `places`, whose endpoints are `ends`; the positions of these, and the time of each edge.

@@ -68,8 +68,8 @@ impl NeighborLoader {
             return Err(Error::usage("edges are sampled in time if, and only if, they have times")
                 .hint("give the time of each edge, and ask for a rule in time"));
         }
-        edges.check(&graph)?;
-        Self::around(graph, Examples::Edges(edges), (fanouts, rule), options)
+        let drawn = edges.drawn(&graph)?;
+        Self::around(graph, Examples::Edges(edges, Box::new(drawn)), (fanouts, rule), options)
     }
 
     fn around(
@@ -127,7 +127,8 @@ impl NeighborLoader {
         let make = move |batch: usize, scratch: &mut HeteroScratch| {
             loader.batch(schedule.places(batch), key, scratch)
         };
-        Epoch::start(batches, (options.threads, options.prefetch), self.0.scratches.clone(), make)
+        let threads = (options.threads, options.prefetch);
+        Epoch::start(batches, threads, self.0.graph.is_remote(), self.0.scratches.clone(), make)
     }
 
     /// The batch of the seeds at `places` in the list that the loader was given, with the neighbors that they have in
@@ -174,8 +175,8 @@ impl NeighborLoader {
                 let batch = columns::batch(graph, found, seeds.node_type, input_ids, columns)?;
                 Ok(Batch { seed_times: times, ..batch })
             }
-            Examples::Edges(edges) => {
-                let ends = edges.ends(places, graph, plain)?;
+            Examples::Edges(edges, drawn) => {
+                let ends = edges.ends(places, drawn, plain)?;
                 let (found, links, times) =
                     links::around(sampler, edges, (places, &ends), key, scratch)?;
                 let src = edges.sources.node_type;

@@ -34,8 +34,11 @@ impl LoaderGraph {
             Error::usage(format!("{place} has no catalog of the nodes"))
                 .hint("partition the dataset again with this version of gnarl")
         })?;
-        let hint = "token_file names the file with the server's token";
-        let parts = open_parts(&cut, &options.servers, &options.access, hint)?;
+        let hints = (
+            "token_file names the file with the server's token",
+            "add the address of a server that has it to servers",
+        );
+        let parts = open_parts(&cut, &options.servers, &options.access, hints)?;
         let all = parts.iter().map(PartAccess::describe).collect::<Result<Vec<_>>>()?;
         let schema = Arc::new(cut.schema()?);
         let names = schema.node_types();
@@ -47,20 +50,29 @@ impl LoaderGraph {
             let weighted = of_type.is_weighted();
             edges.push(EdgeServices { parts: services.collect::<Result<_>>()?, weighted });
         }
+        let remote = parts.iter().any(|part| !part.is_here());
+        let abouts = names.iter().map(|name| Ok(describe_type(&cut, &all, name)?.swap_remove(0)));
+        let abouts = abouts.collect::<Result<Vec<Description>>>()?;
+        let bytes = |about: &Description, routes: &Routes| {
+            (routes.num_nodes() * about.feature_width * size_of::<f32>()) as u128
+        };
+        let total: u128 = abouts.iter().zip(&routes).map(|(about, of)| bytes(about, of)).sum();
         let mut features = Vec::new();
-        for (name, routes) in names.iter().zip(&routes) {
-            let about = &describe_type(&cut, &all, name)?[0];
-            let share = options.cache / names.len() as u64;
-            let opened = stored((name, routes), about, &parts, share);
+        for ((name, routes), about) in names.iter().zip(&routes).zip(&abouts) {
+            // By their features, of which none needs a place twice.
+            let own = bytes(about, routes);
+            let share = (u128::from(options.cache) * own / total.max(1)).min(2 * own) as u64;
+            let opened = stored((name, routes), about, &parts, if remote { share } else { 0 });
             features.push(opened.while_doing(|| format!("opening the features of type '{name}'"))?);
         }
-        let remote = parts.iter().any(|part| !part.is_here());
         let columns = EdgeColumns::none(schema.edge_types().len());
         let counts = edge_counts(&cut, schema.edge_types().len());
         let lists = PartLists { schema, routes, edges, process: remote.then(std::process::id) };
         let lists = Lists::Parts(lists);
         check_catalog(&catalog, &lists)?;
-        Self::of_catalog(&catalog, dir, lists, features, (columns, counts))
+        let name = cut.manifest().source.name.clone();
+        let own = Self::of_catalog(&catalog, dir, lists, features, (columns, counts))?;
+        Ok(own.named(name))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gnarl_common::{Error, ResultExt};
-use gnarl_graph::{Dataset, Labels, UserIdKind, UserIds};
+use gnarl_graph::{Dataset, Labels, Names, UserIdKind, UserIds};
 use gnarl_loader::{LabelRows, LoaderGraph, PartsOptions};
 use gnarl_partition::PARTITION;
 use gnarl_serve::{Access, read_token};
@@ -32,7 +32,7 @@ type Parts = (Vec<String>, Option<PathBuf>, Option<PathBuf>, f64, u64);
 fn open(path: &Path, parts: &Parts) -> gnarl_common::Result<LoaderGraph> {
     let (servers, token, certificate, deadline, cache) = parts;
     if !path.join(PARTITION).exists() {
-        if !servers.is_empty() {
+        if !servers.is_empty() || token.is_some() || certificate.is_some() {
             return Err(Error::usage(format!("{}: there is no {PARTITION}", path.display()))
                 .hint("parts of servers are read by the folder that describes their partition"));
         }
@@ -71,7 +71,7 @@ impl Graph {
         edges: Option<PyReadonlyArray1<'_, i64>>,
     ) -> PyResult<Vec<u64>> {
         let triple = &self.inner.schema().edge_types()[number];
-        let Some(count) = self.inner.num_edges(number) else { return Ok(Vec::new()) };
+        let count = self.inner.num_edges(number).unwrap_or_default();
         let Some(edges) = edges else { return Ok((0..count).collect()) };
         let row = |&edge: &i64| match u64::try_from(edge) {
             Ok(row) if row < count => Ok(row),
@@ -137,7 +137,7 @@ impl Graph {
     /// The name.
     #[getter]
     fn name(&self) -> String {
-        self.inner.dataset().manifest().name.clone()
+        self.inner.name().to_owned()
     }
 
     /// Names of the node types.
@@ -186,9 +186,9 @@ impl Graph {
         let facts = PyDict::new(py);
         facts.set_item("count", self.inner.num_edges(number))?;
         facts.set_item("features", self.inner.edge_feature_width(number))?;
-        facts.set_item("symmetric", stored.is_some_and(|stored| stored.facts.symmetric))?;
-        let columns = stored.iter().flat_map(|stored| &stored.columns);
-        let columns: Vec<&str> = columns.map(|column| &*column.name).collect();
+        facts.set_item("symmetric", stored.map(|stored| stored.facts.symmetric))?;
+        let columns = stored
+            .map(|stored| stored.columns.iter().map(|column| &*column.name).collect::<Vec<&str>>());
         facts.set_item("columns", columns)?;
         Ok(facts)
     }
@@ -270,6 +270,10 @@ impl Graph {
         edges: Option<PyReadonlyArray1<'py, i64>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let number = self.edge_type(py, edge_type)?;
+        self.inner.check_whole("columns of edges").raise(py)?;
+        if self.inner.edge_feature_width(number).is_none() {
+            return Ok(None);
+        }
         let edges = self.edge_rows(py, number, edges)?;
         // Memory of its own, which goes when the array does.
         let found = py.detach(|| self.inner.edge_features_of(number, &edges, &Arc::default()));
@@ -285,6 +289,10 @@ impl Graph {
         edges: Option<PyReadonlyArray1<'py, i64>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let number = self.edge_type(py, edge_type)?;
+        self.inner.check_whole("columns of edges").raise(py)?;
+        if self.inner.weights_of(number, &[]).is_none() {
+            return Ok(None);
+        }
         let edges = self.edge_rows(py, number, edges)?;
         Ok(self.inner.weights_of(number, &edges).map(|weights| array(py, weights)))
     }
@@ -298,6 +306,10 @@ impl Graph {
         edges: Option<PyReadonlyArray1<'py, i64>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let number = self.edge_type(py, edge_type)?;
+        self.inner.check_whole("columns of edges").raise(py)?;
+        if self.inner.edge_times_of(number, &[]).is_none() {
+            return Ok(None);
+        }
         let edges = self.edge_rows(py, number, edges)?;
         Ok(self.inner.edge_times_of(number, &edges).map(|times| array(py, times)))
     }
@@ -321,6 +333,14 @@ impl Graph {
                 texts.into_bound_py_any(py)
             }
         }
+    }
+
+    /// Names of the classes of a node type by their numbers, or None.
+    fn class_names(&self, py: Python<'_>, node_type: &str) -> PyResult<Option<Vec<String>>> {
+        self.node_type(py, node_type)?;
+        let names = py.detach(|| Names::of_nodes(self.inner.dataset(), node_type, "class_name"));
+        let all = |names: Names| (0..names.len()).map(|of| names.get(of).to_owned()).collect();
+        Ok(names.raise(py)?.map(all))
     }
 
     /// The nodes that the user gave these ids, written as texts.

@@ -16,7 +16,7 @@ use arrow_select::filter::filter_record_batch;
 use gnarl_common::staging::{Claim, Staging};
 use gnarl_common::{Error, Kind, Result, ResultExt};
 use gnarl_graph::MANIFEST;
-use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
+use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -24,8 +24,11 @@ use pyo3::prelude::*;
 
 use crate::errors::Raise;
 
-/// Rows that are written at a time, between two looks at signals.
+/// Rows that are written at a time, between two looks at signals, and bytes of them.
 const PIECE: usize = 1 << 18;
+const BYTES: usize = 32 << 20;
+/// The kind of columns that an import has no use for, which are not written.
+const OTHER: &str = "other";
 /// The column of row numbers, of tables without ids.
 const ROW: &str = "__row__";
 
@@ -45,7 +48,8 @@ impl Tables {
     fn create(py: Python<'_>, out: PathBuf, force: bool) -> PyResult<Self> {
         // The import claims it again, in a process of its own.
         drop(Claim::new(&out, MANIFEST, force).raise(py)?);
-        let mut place = out.into_os_string();
+        // Without a slash at the end.
+        let mut place = out.components().collect::<PathBuf>().into_os_string();
         place.push(".tables");
         let folder = Staging::create(Path::new(&place), MANIFEST).raise(py)?;
         Ok(Self { folder: Some(folder) })
@@ -95,9 +99,9 @@ struct Table {
     name: String,
     main: Output,
     links: Vec<Link>,
-    /// Columns that Parquet has a type for.
+    /// Columns of types that an import reads.
     kept: Vec<usize>,
-    /// The columns of keys, if a row without one has a link of fewer.
+    /// The columns of keys.
     keys: Vec<usize>,
     schema: SchemaRef,
     facts: Vec<(String, &'static str)>,
@@ -123,11 +127,9 @@ impl Table {
         id: Option<String>,
         links: &[(String, String)],
     ) -> Result<Self> {
-        let known = |field: &Field| {
-            ArrowSchemaConverter::new().convert(&Schema::new(vec![field.clone()])).is_ok()
-        };
         let fields = given.fields();
-        let kept: Vec<usize> = (0..fields.len()).filter(|&at| known(&fields[at])).collect();
+        let kept: Vec<usize> =
+            (0..fields.len()).filter(|&at| kind(fields[at].data_type()) != OTHER).collect();
         let find = |column: &str| {
             kept.iter().position(|&at| fields[at].name() == column).ok_or_else(|| {
                 let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
@@ -135,12 +137,10 @@ impl Table {
                     .hint(format!("it has: {}", names.join(", ")))
             })
         };
+        let linked = links.iter().map(|(column, _)| column);
         let keys: Vec<usize> =
-            links.iter().map(|(column, _)| find(column)).collect::<Result<_>>()?;
+            linked.chain(&id).map(|column| find(column)).collect::<Result<_>>()?;
         let numbered = id.is_none() && !links.is_empty();
-        if let Some(id) = &id {
-            find(id)?;
-        }
         let mut columns: Vec<Field> = kept.iter().map(|&at| fields[at].as_ref().clone()).collect();
         for &key in &keys {
             if columns[key].data_type().is_floating() {
@@ -148,7 +148,7 @@ impl Table {
             }
         }
         let facts =
-            columns.iter().map(|field| (field.name().clone(), kind(field.data_type()))).collect();
+            fields.iter().map(|field| (field.name().clone(), kind(field.data_type()))).collect();
         if numbered {
             columns.push(Field::new(ROW, DataType::Int64, false));
         }
@@ -165,8 +165,10 @@ impl Table {
 
     fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         let mut first = 0;
+        let row = (batch.get_array_memory_size() / batch.num_rows().max(1)).max(1);
+        let most = PIECE.min((BYTES / row).max(1));
         while first < batch.num_rows() {
-            let rows = PIECE.min(batch.num_rows() - first);
+            let rows = most.min(batch.num_rows() - first);
             self.piece(&batch.slice(first, rows))?;
             first += rows;
             Python::attach(|py| py.check_signals())
@@ -179,9 +181,10 @@ impl Table {
         let mut columns: Vec<ArrayRef> =
             self.kept.iter().map(|&at| Arc::clone(batch.column(at))).collect();
         for &key in &self.keys {
-            columns[key] = whole(&columns[key]).map_err(|found| {
+            columns[key] = whole(&columns[key]).map_err(|(row, found)| {
                 let column = self.schema.field(key).name();
-                Error::invalid(format!("{}: column '{column}' has {found}", self.name))
+                let row = self.rows + row as u64;
+                Error::invalid(format!("{}: row {row}: column '{column}' has {found}", self.name))
                     .hint("keys are integers or strings")
             })?;
         }
@@ -231,7 +234,8 @@ impl Output {
         // It is read once, from a disk that also takes the dataset.
         let properties = WriterProperties::builder()
             .set_compression(Compression::LZ4_RAW)
-            .set_max_row_group_row_count(Some(PIECE * 2));
+            .set_max_row_group_row_count(Some(PIECE * 2))
+            .set_max_row_group_bytes(Some(BYTES * 2));
         let writer = ArrowWriter::try_new(file, schema, Some(properties.build()));
         let writer = writer.map_err(|e| unwritten(&path, &e))?;
         Ok(Self { path, writer })
@@ -254,21 +258,21 @@ fn of_link(schema: &Schema, id: &str, column: &str) -> Result<SchemaRef> {
 }
 
 /// Integers of keys that are floats, as tables have them whose integers cannot be missing.
-fn whole(keys: &ArrayRef) -> Result<ArrayRef, String> {
+fn whole(keys: &ArrayRef) -> Result<ArrayRef, (usize, String)> {
     if !keys.data_type().is_floating() {
         return Ok(Arc::clone(keys));
     }
-    let wide = cast(keys, &DataType::Float64).map_err(|e| e.to_string())?;
-    let integer = |value: Option<f64>| match value {
+    let wide = cast(keys, &DataType::Float64).map_err(|e| (0, e.to_string()))?;
+    let integer = |(row, value): (usize, Option<f64>)| match value {
         Some(value) if value.is_nan() => Ok(None),
         Some(value) if value.fract() == 0.0 && value.abs() < 2f64.powi(53) => {
             Ok(Some(value as i64))
         }
-        Some(value) => Err(format!("the key {value}")),
+        Some(value) => Err((row, format!("the key {value}"))),
         None => Ok(None),
     };
-    let whole = wide.as_primitive::<Float64Type>().iter().map(integer);
-    Ok(Arc::new(whole.collect::<Result<Int64Array, String>>()?))
+    let whole = wide.as_primitive::<Float64Type>().iter().enumerate().map(integer);
+    Ok(Arc::new(whole.collect::<Result<Int64Array, _>>()?))
 }
 
 /// The kind of a column, by which features are chosen.
@@ -276,7 +280,7 @@ fn kind(of: &DataType) -> &'static str {
     match of {
         DataType::Boolean => "boolean",
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => "date",
-        DataType::Dictionary(..) => "category",
+        DataType::Dictionary(_, values) if kind(values) != OTHER => "category",
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "text",
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _)
             if item.data_type().is_numeric() =>
@@ -284,7 +288,8 @@ fn kind(of: &DataType) -> &'static str {
             "list"
         }
         numeric if numeric.is_numeric() => "number",
-        _ => "other",
+        DataType::Null => "nothing",
+        _ => OTHER,
     }
 }
 

@@ -30,15 +30,16 @@ impl Default for Access {
 /// Opens parts with local files; the others are reached through the first server of `addresses` that has them.
 ///
 /// # Errors
-/// If a server does not reply in time, refuses the token (with `token_hint`), or no one has a part.
+/// If a server does not reply in time, refuses the token, or no one has a part: with the first and the second of the hints.
 pub fn open_parts(
     cut: &PartitionedDataset,
     addresses: &[String],
     access: &Access,
-    token_hint: &str,
+    (token_hint, address_hint): (&str, &str),
 ) -> Result<Vec<PartAccess>> {
     let mut servers = Vec::new();
-    for address in addresses {
+    let complete = (0..cut.num_parts()).all(|part| cut.has_part(part));
+    for address in addresses.iter().filter(|_| !complete) {
         let client = Client::connect(&ClientConfig {
             token: access.token.clone(),
             certificate: access.certificate.clone(),
@@ -59,7 +60,7 @@ pub fn open_parts(
         server.map(|(client, _)| PartAccess::Remote(client.part(part))).ok_or_else(|| {
             let dir = cut.dir().display();
             Error::usage(format!("part {part} is neither in {dir} nor at a server"))
-                .hint("add the address of a server that has it")
+                .hint(address_hint)
         })
     };
     (0..cut.num_parts()).map(find).collect()

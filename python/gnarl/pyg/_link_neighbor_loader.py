@@ -120,7 +120,7 @@ class LinkNeighborLoader(Loader):
                 batch_size=batch_size,
                 shuffle=shuffle,
                 drop_last=drop_last,
-                seed=arguments.seed_of(seed, generator, world_size),
+                seed=self._keep_seed(arguments.seed_of(seed, generator, world_size)),
                 rank=rank,
                 world_size=world_size,
                 threads=threads,

@@ -82,6 +82,12 @@ class Loader(ABC):
             raise IndexError(f"places are from 0 and below {self._examples}")
         return self._finished(self._here().at(places, self.epoch))
 
+    def _keep_seed(self, seed: int) -> int:
+        """Notes the seed that was chosen: a copy of the loader elsewhere has the same."""
+        args, kwargs = self._given
+        self._given = (args, {**kwargs, "seed": seed})
+        return seed
+
     def _here(self) -> _gnarl.Loader:
         """The loader of this process: where parts are at servers one that was forked off connects anew."""
         if self._process != os.getpid() and self.data.is_remote:

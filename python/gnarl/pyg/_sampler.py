@@ -70,13 +70,15 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         #: Another number gives other neighbors for the same seeds.
         self.epoch = 0
         self.disjoint = disjoint or time is not None
+        threads = arguments.threads_of(threads)
+        arguments.positive(threads=threads)
         self._options: dict[str, Any] = {
             "fanouts": default,
             "fanouts_of": by_type,
             "rule": arguments.rule_of(sampler, weight_attr),
             "disjoint": disjoint,
             "time": time,
-            "threads": arguments.threads_of(threads),
+            "threads": threads,
         }
         self._made = (os.getpid(), _gnarl.Sampler(self.data._graph, **self._options))
 

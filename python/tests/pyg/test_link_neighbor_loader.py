@@ -235,6 +235,26 @@ def test_links_are_seen_as_of_their_time(timed, mode):
     assert found > 3000
 
 
+def test_negatives_in_time_are_spread_over_those_that_are_there(tmp_path):
+    # One in fifty nodes is there, so that most draws among all would fail.
+    edges = np.stack([np.arange(200), np.arange(200) + 1])
+    data = gnarl.from_arrays(tmp_path / "graph", edges, num_nodes=10_000, times=np.arange(10_000))
+    options = {"time_attr": "time", "batch_size": 200}
+    times = torch.full((200,), 199)
+    loader = LinkNeighborLoader(data, [0], edges, edge_label_time=times, neg_sampling="triplet", **options)
+    [batch] = loader
+    drawn = batch.n_id[batch.dst_neg_index]
+    assert drawn.max() < 200 and len(drawn.unique()) > 100
+    weights = torch.zeros(10_000)
+    weights[[7, 9_999]] = 1.0
+    sampling = NegativeSampling("triplet", 1, dst_weight=weights)
+    [batch] = LinkNeighborLoader(data, [0], edges, edge_label_time=times, neg_sampling=sampling, **options)
+    assert batch.n_id[batch.dst_neg_index].unique().tolist() == [7]
+    early = LinkNeighborLoader(data, [0], edges, edge_label_time=times - 300, neg_sampling="triplet", **options)
+    with pytest.raises(gnarl.UsageError, match="no node of type '_N' is there at time -101"):
+        next(iter(early))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

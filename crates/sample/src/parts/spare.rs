@@ -1,6 +1,6 @@
 //! Spare scratch memory of the parts of a process.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::Scratch;
 
@@ -8,11 +8,24 @@ use crate::Scratch;
 /// a table of all nodes of a part. They stay for as long as the process lives.
 static SPARE: Mutex<Vec<Scratch>> = Mutex::new(Vec::new());
 
+/// Attempts to lock them.
+const SPINS: usize = 10_000;
+
 /// Calls `work` with scratch memory.
 pub fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
-    let lock = || SPARE.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut scratch = lock().pop().unwrap_or_default();
+    let mut scratch = locked(Vec::pop).flatten().unwrap_or_default();
     let result = work(&mut scratch);
-    lock().push(scratch);
+    locked(|spare| spare.push(scratch));
     result
+}
+
+/// Calls `act` with the spare memory. It is held for a moment only; where it stays locked, this process was forked off one
+/// whose thread, which is missing here, held it: that is not waited for.
+fn locked<T>(act: impl FnOnce(&mut Vec<Scratch>) -> T) -> Option<T> {
+    let mut spare = (0..SPINS).find_map(|_| {
+        let spare = SPARE.try_lock().ok();
+        std::hint::spin_loop();
+        spare
+    })?;
+    Some(act(&mut spare))
 }

@@ -12,6 +12,8 @@ use super::record::EpochRecord;
 
 /// The beginning of the names of event files, by which TensorBoard finds them.
 const PREFIX: &str = "events.out.tfevents";
+/// The end of the names of those that are written here: others in the folder stay.
+const SUFFIX: &str = ".gnarl";
 
 /// The event file of a run: one event per epoch, with the numbers of its record by their paths, such as `valid/accuracy`.
 #[derive(Debug)]
@@ -27,16 +29,10 @@ impl EventFile {
     /// If the folder cannot be written.
     pub fn create(folder: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder).at(folder)?;
-        for entry in std::fs::read_dir(folder).at(folder)? {
-            let path = entry.at(folder)?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with(PREFIX) {
-                std::fs::remove_file(&path).at(&path)?;
-            }
-        }
+        Self::remove(folder)?;
         let started = now();
         let host = gethostname::gethostname().to_string_lossy().replace(['/', '\\'], "_");
-        let name = format!("{PREFIX}.{}.{host}.{}", started as u64, std::process::id());
+        let name = format!("{PREFIX}.{}.{host}.{}{SUFFIX}", started as u64, std::process::id());
         let path = folder.join(name);
         let file = File::create(&path).at(&path)?;
         let mut events = Self { path, file };
@@ -44,6 +40,24 @@ impl EventFile {
         bytes(&mut version, 3, b"brain.Event:2");
         events.write(&version)?;
         Ok(events)
+    }
+
+    /// Removes the event files of earlier runs in `folder`, if it is there.
+    ///
+    /// # Errors
+    /// If one cannot be removed.
+    pub fn remove(folder: &Path) -> Result<()> {
+        if !folder.exists() {
+            return Ok(());
+        }
+        for entry in std::fs::read_dir(folder).at(folder)? {
+            let path = entry.at(folder)?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with(PREFIX) && name.ends_with(SUFFIX) {
+                std::fs::remove_file(&path).at(&path)?;
+            }
+        }
+        Ok(())
     }
 
     /// Appends the event of an epoch.

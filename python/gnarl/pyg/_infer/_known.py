@@ -83,7 +83,7 @@ def _layer(module: Any, number: int, conv: Any, roots: dict[tuple[bool, bool], T
 
 
 def _after(module: Any, number: int, x: Tensor) -> Tensor:
-    """What a ``BasicGNN`` does after a layer: activation, normalization, and the last linear one."""
+    """The steps of a ``BasicGNN`` after a layer: activation, normalization, and the last linear one."""
     last = number == module.num_layers - 1
     if last and module.jk_mode is None:
         return x

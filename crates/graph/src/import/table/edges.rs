@@ -71,7 +71,8 @@ pub(super) fn read(
         carried.values(&*reader, &batch, spool.edges, &mut values)?;
         spool.push(&sources, &destinations, &values)?;
     }
-    if spool.edges == 0 {
+    // Of several types some may have no edge, but not all.
+    if spool.edges == 0 && options.edges.len() == 1 {
         return Err(empty_graph(&table.path));
     }
     Ok((spool, carried.seal()))

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::options::TableOptions;
 use super::{edges, nodes};
-use crate::import::errors::{both_reverses, check_count};
+use crate::import::errors::{both_reverses, check_count, empty_graph};
 use crate::import::ids::{IdMaps, Ids};
 use crate::import::report::{Imported, finish};
 use crate::import::reverses::Reverses;
@@ -58,6 +58,11 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
     let mut spools = Vec::new();
     for table in &options.edges {
         spools.push(edges::read(table, options, &mut maps, share, parent, &mut facts)?);
+    }
+    if let (Some(table), true) =
+        (options.edges.first(), spools.iter().all(|(spool, _)| spool.edges == 0))
+    {
+        return Err(empty_graph(&table.path));
     }
     for ids in maps.values_mut() {
         if let Ids::Open(collector) = ids {
@@ -139,7 +144,7 @@ fn check_symmetrize(options: &TableOptions) -> Result<()> {
     Ok(())
 }
 
-/// Node types in the order of tables, stated counts, edges.
+/// Node types in the order of tables, stated counts, types that are mentioned, edges.
 fn node_order(options: &TableOptions) -> Result<Vec<String>> {
     let mut order: Vec<String> = Vec::new();
     let mut add = |name: &String| {
@@ -167,10 +172,22 @@ fn node_order(options: &TableOptions) -> Result<Vec<String>> {
     if options.edges.is_empty() {
         return Err(Error::usage("no table of edges is given"));
     }
-    let ends = |name: &String| {
+    let is_end = |name: &String| {
         options.edges.iter().any(|table| table.triple.src == *name || table.triple.dst == *name)
     };
-    if let Some(name) = options.mentioned.iter().find(|name| !ends(name)) {
+    let stated = options.num_nodes.iter().map(|(name, _)| name);
+    let mut unknown =
+        stated.filter(|name| !is_end(name) && !options.nodes.iter().any(|t| t.ntype == **name));
+    if let Some(name) = unknown.next() {
+        return Err(Error::usage(format!(
+            "a number of nodes is stated for the unknown type '{name}'"
+        ))
+        .hint(format!(
+            "node types are: {}",
+            order.iter().filter(|of| *of != name).cloned().collect::<Vec<_>>().join(", ")
+        )));
+    }
+    if let Some(name) = options.mentioned.iter().find(|name| !is_end(name)) {
         return Err(Error::usage(format!("node type '{name}' has no table, and no edges"))
             .hint("give the table of its nodes, or of edges that mention them"));
     }

@@ -19,6 +19,9 @@ pub(super) fn open(
         certificate: certificate.map(|path| std::fs::read(path).at(path)).transpose()?,
         deadline: Duration::from_secs_f64(config.train.deadline_seconds),
     };
-    let hint = "partition.token_file names the file with the server's token";
-    open_parts(cut, addresses, &access, hint)
+    let hints = (
+        "partition.token_file names the file with the server's token",
+        "add the server that has it to partition.servers",
+    );
+    open_parts(cut, addresses, &access, hints)
 }

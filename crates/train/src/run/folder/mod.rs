@@ -101,12 +101,12 @@ impl RunFolder {
             }
         }
         sweep_files(&dir)?;
-        for name in [EMBEDDINGS, TENSORBOARD] {
-            let folder = dir.join(name);
-            if !resume && folder.exists() {
-                std::fs::remove_dir_all(&folder).at(&folder)?;
-            }
+        let rows = dir.join(EMBEDDINGS);
+        if !resume && rows.exists() {
+            std::fs::remove_dir_all(&rows).at(&rows)?;
         }
+        // Its curves begin anew, or have epochs that are trained again.
+        EventFile::remove(&dir.join(TENSORBOARD))?;
         let kept = absolute(&RunConfig {
             output: OutputSection { dir: place.clone(), ..config.output.clone() },
             ..config.clone()
@@ -232,17 +232,13 @@ impl RunFolder {
 
     /// Appends an epoch to `metrics.jsonl`, and to the event file for TensorBoard.
     pub fn append(&self, record: &EpochRecord) -> Result<()> {
-        let events = self.events.as_ref().map(|events| events.lock());
-        if let Some(mut events) = events.map(|events| events.unwrap_or_else(|e| e.into_inner()))
-            && let Some(begun) = events.as_mut()
-        {
-            begun.append(record)?;
-        }
         let path = self.dir.join(METRICS);
-        match self.metrics.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
-            Some(file) => writeln!(file, "{}", record.line()).at(&path),
-            None => Ok(()),
+        if let Some(file) = self.metrics.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
+            writeln!(file, "{}", record.line()).at(&path)?;
         }
+        let Some(events) = &self.events else { return Ok(()) };
+        let mut events = events.lock().unwrap_or_else(|e| e.into_inner());
+        events.as_mut().map_or(Ok(()), |begun| begun.append(record))
     }
 }
 
