@@ -232,7 +232,7 @@ def _run_command(
     log.start()
     result: dict[str, Any] = {}
     run_dir: str | None = None
-    interrupted = asked = False
+    interrupted = False
     try:
         while True:
             try:
@@ -247,17 +247,14 @@ def _run_command(
                         watchers.start(run_dir)
                     if watchers and "epoch" in result:
                         # It goes on, or stops, once it has the answer.
-                        asked = True
                         watchers.epoch(result)
                         _answer(command, "stop" if watchers.stopped else "go")
-                        asked = False
             except KeyboardInterrupt:
                 # The first stops at the end of the epoch, the second at once.
                 interrupted = True
                 command.send_signal(signal.SIGINT)
-                if asked:
-                    # A callback was interrupted, and the command still waits.
-                    asked = False
+                if watchers:
+                    # A callback was interrupted, or its record lost, and the command may wait for an answer.
                     _answer(command, "stop")
         code = command.wait()
         log.join()
@@ -267,7 +264,9 @@ def _run_command(
             command.wait()
         for stream in (command.stdin, command.stdout, command.stderr):
             if stream is not None:
-                stream.close()
+                # A command that was killed has left what it was told unread.
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
     if interrupted:
         raise KeyboardInterrupt(log.error or log.hint or "interrupted")
     if code == 0:

@@ -48,7 +48,12 @@ class Dataset:
     ) -> None:
         if isinstance(servers, str):
             servers = [servers]
-        opened = _gnarl.Graph(os.fspath(path), list(servers), token_file, certificate, deadline, cache)
+        if cache < 0:
+            raise UsageError(f"invalid cache {cache}", "expected bytes, from 0")
+        # Absolute: the folder that the process works in may change.
+        place = os.path.abspath(path)
+        files = [None if file is None else os.path.abspath(file) for file in (token_file, certificate)]
+        opened = _gnarl.Graph(place, list(servers), files[0], files[1], deadline, cache)
         self._opened = (os.getpid(), opened)
 
     @property
@@ -260,7 +265,8 @@ class Dataset:
         Raises:
             DataError: Naming the first id, counted from 1, that no node has.
         """
-        return self._graph.find(self.node_type(node_type), [str(id) for id in ids])
+        listed = np.asarray(ids).reshape(-1).tolist()
+        return self._graph.find(self.node_type(node_type), [str(id) for id in listed])
 
     def to_pyg(self) -> Any:
         """The whole dataset in memory, as ``Data`` or ``HeteroData`` of PyTorch Geometric."""

@@ -10,7 +10,7 @@ _FLAGS = {"force", "restart", "resume", "reverse", "symmetrize", "impute-indicat
 _OPTION = re.compile(
     r"(?P<command>'gnarl [^']*')"
     r"|--set (?P<key>[\w.]+)=(?P<setting>[\w.\"-]+)"
-    r"|--(?P<name>[a-z][a-z-]*)(?: (?!(?:or|and|to|with|has|names|name|stores|gives|keeps|drops|is|are|goes|too)\b)"
+    r"|--(?P<name>[a-z][a-z-]*)(?: (?!(?:or|and|to|with|has|names|name|stores|gives|keeps|drops|is|are|goes|too|an?|the|one|of)(?:[ ,.?]|$))"
     r"(?P<value>[\w.:=-]*\w))?"
 )
 
@@ -41,7 +41,9 @@ def _as_keyword(found: re.Match[str]) -> str:
         rest = found["value"]
         return f"{name}=True" if rest is None else f"{name}=True {rest}"
     value = found["value"]
-    return f"{name}=…" if value is None else f"{name}={value!r}"
+    if value is None:
+        return f"{name}=…"
+    return f"{name}={value}" if value.isdigit() else f"{name}={value!r}"
 
 
 class UsageError(Error, ValueError):

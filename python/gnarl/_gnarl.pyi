@@ -83,6 +83,10 @@ class Graph:
         """The folder, as an absolute path."""
 
     @property
+    def fingerprint(self) -> str:
+        """The fingerprint of a whole dataset, as runs note it."""
+
+    @property
     def is_remote(self) -> bool:
         """True if parts are at servers."""
 

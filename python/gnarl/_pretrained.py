@@ -114,6 +114,9 @@ def describe(run: Run, tensors: Tensors) -> dict[str, Any]:
             "fingerprint": metadata.get("dataset"),
         }
         if is_heterogeneous(tensors) and config["task"] in _OF_NODES:
+            if metadata.get("dataset") not in (None, dataset._graph.fingerprint):
+                told = f"{dataset.path} is not the dataset that the model was trained on"
+                raise UsageError(told, "types of nodes and edges are numbered by it: bring it back")
             config |= _types(dataset, settings)
     config["scores"] = {"epoch": metadata.get("epoch"), **_scores(run)}
     return config

@@ -34,6 +34,7 @@ def from_relational(
     categorical: Any = None,
     impute: Any = "mean",
     impute_indicator: bool = True,
+    ids: str | None = None,
     label: Mapping[str, str] | None = None,
     value: Mapping[str, str] | None = None,
     num_classes: Mapping[str, int] | None = None,
@@ -51,23 +52,25 @@ def from_relational(
 
     Args:
         path: The folder to make.
-        tables: Tables by name, as :func:`gnarl.from_tables` takes them. Tables of RelBench have their keys and times with
+        tables: Tables by name, as :func:`gnarl.from_tables` takes them, but for paths. Tables of RelBench have their keys and times with
             them (``df``, ``pkey_col``, ``fkey_col_to_pkey_table``, ``time_col``).
         keys: Of each table its columns of keys: the name of the table that a foreign key points to, None for the primary
             key: ``{"orders": {"order_id": None, "customer": "customers"}}``.
         time: Column of times of tables that have any: integers, dates or timestamps.
         features: Columns that are features as they are, by table. A table of which neither ``features``, ``standardize``,
             ``min_max`` nor ``categorical`` names columns has all of its numbers and dates (standardized), booleans and
-            lists of numbers (as they are) and categories (a feature for each); texts are left out.
+            lists of numbers (as they are) and categories (a feature for each); texts, columns without values, lists of
+            several lengths, and columns of more than 256 categories are left out. An empty list stands for no features.
         standardize: Columns that become features of mean 0 and deviation 1, by table.
         min_max: Columns that become features from 0 to 1, by table.
         categorical: Columns of categories, by table.
         impute: ``"mean"``, ``"median"`` or a number in place of missing values of features; None refuses these.
         impute_indicator: Adds a feature that marks them.
-        label: Column of classes, by table.
+        ids: ``"string"`` where the same keys are integers in one table and texts in another.
+        label: Column of classes, by table; by default ``label``, if there.
         value: Column of numbers to learn, by table.
         num_classes: Number of classes, by table.
-        split: Column that names the split of each row, by table.
+        split: Column that names the split of each row, by table; by default ``split``, if there.
         shares: Instead shares of train, valid and test, by table.
         memory: Bytes that the import may take, beside the tables.
         force: Replace a dataset that is there.
@@ -77,6 +80,8 @@ def from_relational(
         UsageError: If a table or column does not exist.
         CommandError: If a value is invalid, or a key has no row in the table that it points to.
     """
+    for argument, given in (("keys", keys), ("time", time)):
+        _known(argument, {} if given is None else given, tables)
     tables, keys, time = _of_relbench(tables, dict(keys or {}), dict(time or {}))
     primary = _check(tables, keys)
     _known("time", time, tables)
@@ -101,7 +106,9 @@ def from_relational(
             links = {column: other for column, other in keys.get(name, {}).items() if other is not None}
             _add(written, schema, name, table, primary.get(name), links, columns[name])
         try:
-            return written.imported(schema, path, {"reverse": True, "memory": memory, "force": force}, quiet)
+            return written.imported(
+                schema, path, {"reverse": True, "ids": ids, "memory": memory, "force": force}, quiet
+            )
         except Error as error:
             if any(f"{edges['files']}: row " in error.message for edges in schema["edges"]) and error.hint is None:
                 error.hint = "rows of a key are counted among those that have one"
@@ -130,7 +137,7 @@ def _add(
         *links,
         *(asked.get(of) for of in ("label", "value", "split", "node_time")),
     }
-    if not any(asked.get(of) for of in set(_BY_KIND.values()) | {"min_max"}):
+    if all(asked.get(of) is None for of in set(_BY_KIND.values()) | {"min_max"}):
         for column, kind in found:
             if kind in _BY_KIND and column not in used:
                 asked.setdefault(_BY_KIND[kind], None)
@@ -142,8 +149,8 @@ def _add(
         edges = {
             "relation": [name, column, other],
             "files": files[column],
-            "source_id_col": id,
-            "dest_id_col": column,
+            "source_id_col": "src",
+            "dest_id_col": "dst",
         }
         schema["edges"].append(edges)
 
@@ -170,6 +177,12 @@ def _of_relbench(
 def _check(tables: Mapping[str, Any], keys: Mapping[str, Mapping[str, str | None]]) -> dict[str, str]:
     """The primary key of each table that has one."""
     _known("keys", keys, tables)
+    for name, columns in keys.items():
+        if not isinstance(columns, Mapping) or not all(isinstance(column, str) for column in columns):
+            hint = f'expected names of columns: {{"{name}": {{"id": None, "other": "table"}}}}; a key is one column'
+            raise UsageError(f"keys of {name}", hint)
+        if any(":" in column or "/" in column for column, other in columns.items() if other is not None):
+            raise UsageError(f"keys of {name}: foreign keys name edge types", "rename columns with ':' or '/'")
     primary: dict[str, str] = {}
     for name, columns in keys.items():
         for column, other in columns.items():
@@ -187,7 +200,9 @@ def _check(tables: Mapping[str, Any], keys: Mapping[str, Mapping[str, str | None
     return primary
 
 
-def _known(argument: str, given: Mapping[str, Any], tables: Mapping[str, Any]) -> None:
+def _known(argument: str, given: Any, tables: Mapping[str, Any]) -> None:
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{argument} is a {type(given).__name__}", "expected a mapping by the name of a table")
     unknown = sorted(set(given) - set(tables))
     if unknown:
         raise UsageError(f"{argument}: unknown table {unknown[0]!r}", _there(tables))

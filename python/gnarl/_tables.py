@@ -199,6 +199,10 @@ class Tables:
             )
             raise UsageError(f"{name}: {type(table).__name__} has no Arrow stream", hint)
         columns = self._inner.write(name, table, id, list(links))
+        index = next((column for column, _ in columns if column.startswith("__index_level_")), None)
+        if index is not None and id is None and "id" not in dict(columns):
+            hint = 'reset_index(names="id") makes it a column, reset_index(drop=True) leaves it out'
+            raise UsageError(f"{name}: the index of the data frame has no name", hint)
         self._left_out[name] = {column: kind for column, kind in columns if kind == "other"}
         return columns
 
@@ -206,7 +210,7 @@ class Tables:
         self, schema: Mapping[str, Any], path: str | os.PathLike[str], options: Mapping[str, Any], quiet: bool
     ) -> Dataset:
         """The dataset of the tables that a schema lists."""
-        (self.folder / "schema.json").write_text(json.dumps(schema), encoding="utf-8")
+        (self.folder / "schema.json").write_text(json.dumps(schema, default=_plain), encoding="utf-8")
         words = _words({"out": os.path.abspath(path), **options})
         try:
             # Where files have no folder messages name tables alone.
@@ -233,6 +237,11 @@ def open_tables(path: str | os.PathLike[str], force: bool) -> Iterator[Tables]:
 
 def _by_type(edges: Any, nodes: Any) -> tuple[dict[str, Any], dict[EdgeType, Any]]:
     if isinstance(edges, Mapping):
+        if not edges:
+            raise UsageError("edges are empty", "expected a table for each edge type")
+        for of in edges:
+            if len(edge_name(of).split(":")) != 3:
+                raise UsageError(f"edge type {of!r}", "expected (source, relation, destination)")
         if nodes is not None and not isinstance(nodes, Mapping):
             raise UsageError("nodes of a heterogeneous graph", "expected a mapping by node type")
         triples = {tuple(edge_name(of).split(":")): table for of, table in edges.items()}
@@ -274,7 +283,11 @@ def columns_by_type(asked: Mapping[str, Any], types: Mapping[Any, str], what: st
                 raise UsageError(f"{argument}: no {what} {name!r} with a table", f"there are: {known}")
             found[named[name]][argument] = one
     if not types:
-        given = [name for name, value in asked.items() if value is not None and value is not False and value != {}]
+        given = [
+            name
+            for name, value in asked.items()
+            if value is not None and value is not False and not (isinstance(value, dict) and not value)
+        ]
         if given:
             raise UsageError(f"{given[0]} is given without a table of nodes")
     return found
@@ -312,8 +325,10 @@ def _edge_table(of: EdgeType, file: str, columns: Mapping[str, Any]) -> dict[str
 def _features(columns: Mapping[str, Any], arguments: Sequence[str], impute: str) -> list[dict[str, Any]]:
     made = []
     for argument in arguments:
-        names = columns.get(argument) or []
-        for name in [names] if isinstance(names, str) else names:
+        names = columns.get(argument)
+        for name in [] if names is None else [names] if isinstance(names, str) else names:
+            if not isinstance(name, str):
+                raise UsageError(f"{argument}: {name!r} is no name of a column", "expected texts")
             feature: dict[str, Any] = {"feature_col": name}
             if _TRANSFORMS[argument] is not None:
                 feature["transform"] = {"name": _TRANSFORMS[argument]}
@@ -327,6 +342,8 @@ def _features(columns: Mapping[str, Any], arguments: Sequence[str], impute: str)
 def _labels(columns: Mapping[str, Any], label: str, value: str, what: str) -> list[dict[str, Any]] | None:
     names = [columns.get(name) for name in (label, value)]
     shares = columns.get("shares")
+    if shares is not None and (isinstance(shares, (int, float, str)) or len(shares) != 3):
+        raise UsageError(f"shares of {what} are {shares!r}", "expected three numbers: train, valid, test")
     if shares is not None and not any(names):
         names[0] = "label"
     if all(names):
@@ -336,6 +353,14 @@ def _labels(columns: Mapping[str, Any], label: str, value: str, what: str) -> li
             known = {"label_col": name, "task_type": task}
             return [known if shares is None else known | {"split_pct": list(shares)}]
     return None
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy as one of Python."""
+    item = getattr(value, "item", None)
+    if callable(item):
+        return item()
+    raise UsageError(f"{value!r} is of type {type(value).__name__}", "expected a name or a number")
 
 
 def _numbers(num_nodes: Any) -> list[str] | None:

@@ -51,6 +51,10 @@ def _inline(value: Any) -> str:
     if isinstance(value, Mapping):
         pairs = (f"{_key(key)} = {_inline(item)}" for key, item in value.items())
         return f"{{ {', '.join(pairs)} }}"
+    path = getattr(value, "path", None)
+    if isinstance(path, str):
+        # A dataset or a run stands for its folder.
+        return json.dumps(path, ensure_ascii=False)
     item = getattr(value, "item", None)
     if callable(item):
         return _inline(item())

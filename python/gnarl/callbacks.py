@@ -10,6 +10,7 @@ A callback is called with the record of each epoch, and stops training by return
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -115,13 +116,13 @@ class MLflow:
 
     def __call__(self, record: Mapping[str, Any]) -> None:
         """Logs the numbers of an epoch."""
-        self._mlflow.log_metrics(numbers(record), step=int(record["epoch"]), run_id=self._id)
+        self._mlflow.log_metrics(_named(numbers(record)), step=int(record["epoch"]), run_id=self._id)
 
     def finish(self, run: Run) -> None:
         """Logs the summary and the files of a run, and ends it."""
         summary = _summary(run)
         if summary:
-            self._mlflow.log_metrics(summary, run_id=self._id)
+            self._mlflow.log_metrics(_named(summary), run_id=self._id)
         for name in _ARTIFACTS:
             if (Path(run.path) / name).exists():
                 self._mlflow.log_artifact(str(Path(run.path) / name), run_id=self._id)
@@ -144,6 +145,11 @@ class MLflow:
         if self._own and self._id is not None:
             self._mlflow.end_run(status)
         self._id = None
+
+
+def _named(metrics: Mapping[str, float]) -> dict[str, float]:
+    """Metrics by names that MLflow permits: ``hits@1`` is ``hits_1``."""
+    return {re.sub(r"[^\w\-./ ]", "_", name): value for name, value in metrics.items()}
 
 
 class WandB:

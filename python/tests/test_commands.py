@@ -76,6 +76,15 @@ def steps_of(folder):
     return steps
 
 
+def test_a_killed_command_is_told(dataset, tmp_path):
+    def kill(_):
+        children = Path(f"/proc/{os.getpid()}/task/{threading.get_native_id()}/children").read_text().split()
+        os.kill(int(children[-1]), signal.SIGKILL)
+
+    with pytest.raises(gnarl.CommandError):
+        gnarl.train(config(dataset, tmp_path), kill, quiet=True)
+
+
 def test_events_for_tensorboard_go_on_with_a_run(dataset, tmp_path):
     wanted = config(dataset, tmp_path)
     wanted["output"]["tensorboard"] = True
@@ -256,7 +265,7 @@ def test_unknown_types_are_refused_in_toml():
         ("replace it with --force, or choose another --out", "replace it with force=True, or choose another out=…"),
         (
             "partition it again with --layout edge-cut, or --hops 1",
-            "partition it again with layout='edge-cut', or hops='1'",
+            "partition it again with layout='edge-cut', or hops=1",
         ),
         ("did you mean --set train.lr=0.1?", 'did you mean settings={"train.lr": 0.1}?'),
         ("make buckets with 'gnarl partition --buckets'", "make buckets with 'gnarl partition --buckets'"),

@@ -147,3 +147,15 @@ def test_errors_say_what_there_is(dataset, typed, tmp_path):
         gnarl.open(tmp_path)
     with pytest.raises(gnarl.UsageError, match="300 nodes"):
         dataset.features([300])
+
+
+def test_folders_stay_known_where_the_process_moves(dataset, arrays, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    opened = gnarl.from_arrays("graph", arrays["edges"], features=arrays["features"])
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    again = pickle.loads(pickle.dumps(opened))
+    assert again.path == opened.path == str(tmp_path / "graph") and again.num_nodes() == opened.num_nodes() == 300
+    assert opened.find(np.array([3, 4])).tolist() == [3, 4]
+    with pytest.raises(gnarl.UsageError, match="invalid cache"):
+        gnarl.open(opened.path, cache=-1)

@@ -196,6 +196,49 @@ def test_columns_of_types_that_are_not_read_are_left_out(tmp_path):
     assert os.listdir(tmp_path) == ["graph"]
 
 
+def test_numbers_to_learn_are_the_targets(tmp_path):
+    nodes = table({"id": [0, 1, 2], "label": [1, 0, 1], "price": [2.5, None, 4.0]})
+    edges = table({"src": [0, 1], "dst": [1, 2]})
+    graph = gnarl.from_tables(tmp_path / "graph", edges, nodes, value="price", quiet=True)
+    np.testing.assert_array_equal(graph.labels(), np.array([2.5, np.nan, 4.0], dtype=np.float32))
+
+
+def test_an_index_without_a_name_is_no_id(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    edges = table({"src": [2, 0], "dst": [0, 1]})
+    nodes = pandas.DataFrame({"x": [1.0, 2.0, 3.0]}, index=[2, 0, 1])
+    assert 'reset_index(names="id")' in refusal(lambda: gnarl.from_tables(tmp_path / "g", edges, nodes, quiet=True))
+    graph = gnarl.from_tables(tmp_path / "g", edges, nodes.reset_index(names="id"), features="x", quiet=True)
+    assert graph.features(graph.find([0, 1, 2]).tolist()).ravel().tolist() == [2, 3, 1]
+
+
+def test_columns_that_are_features_unasked(tmp_path):
+    many = pa.array([f"v{at}" for at in range(300)]).dictionary_encode()
+    few = pa.array(["a", "b", "a"] * 100).dictionary_encode()
+    rows = pa.table(
+        {
+            "id": range(300),
+            "to": range(300),
+            "few": few,
+            "many": many,
+            "none": pa.array([None] * 300, pa.float64()),
+            "ragged": [[1.0]] * 299 + [[1.0, 2.0]],
+            "pair": [[1.0, 2.0]] * 300,
+            "time": range(300),
+        }
+    )
+    keys = {"a": {"id": None, "to": "a"}}
+    graph = gnarl.from_relational(tmp_path / "graph", {"a": rows}, keys, quiet=True)
+    # Two categories, a pair, and a number.
+    assert graph.num_features() == 5
+    assert ("a", "rev_to", "a") in graph.edge_types and graph.edge_times("a:to:a") is None
+    bare = gnarl.from_relational(tmp_path / "bare", {"a": rows}, keys, features=[], quiet=True)
+    assert bare.num_features() == 0
+    texts = pa.table({"id": ["1", "2"], "to": [2, 1]})
+    mixed = gnarl.from_relational(tmp_path / "mixed", {"a": texts}, keys, ids="string", quiet=True)
+    assert mixed.num_edges("a:to:a") == 2
+
+
 def test_keys_without_values_are_types_without_edges(tmp_path):
     orders = table({"id": [1.0, 2.0], "customer": [5, 5], "old": pa.array([None, None], pa.int64())})
     customers = table({"cid": [5, 6]})
@@ -229,6 +272,10 @@ def test_what_is_wrong_is_named(tmp_path):
     assert "both label and value" in of(edges, nodes, label="label", value="x")
     assert "expected a mapping" in of({("a", "to", "b"): edges}, nodes)
     assert "unknown type 'aa'" in of({("a", "to", "b"): edges}, num_nodes={"aa": 7})
+    assert "edges are empty" in of({})
+    assert "edge type ('a', 'b')" in of({("a", "b"): edges})
+    assert "shares of nodes" in of(edges, nodes, shares=0.8)
+    assert "0 is no name of a column" in of(edges, nodes, features=[0])
     assert "impute: no type 'c'" in of(edges, nodes, features="x", impute={"c": 1})
     assert os.listdir(tmp_path) == []
     gnarl.from_tables(out, edges, quiet=True)
@@ -246,6 +293,9 @@ def test_keys_that_lead_nowhere_are_named(tmp_path):
         return refusal(lambda: gnarl.from_relational(tmp_path / "graph", tables, keys, quiet=True))
 
     known = {"cid": None}
+    assert "keys of customers" in of({"customers": "cid"})
+    assert "keys of customers" in of({"customers": {("a", "b"): None}})
+    assert "keys is a str" in of("cid")
     assert "no column 'buyer'" in of({"orders": {"buyer": "customers"}, "customers": known})
     assert "unknown table 'people'" in of({"orders": {"customer": "people"}})
     assert "no primary key" in of({"orders": {"customer": "customers"}})

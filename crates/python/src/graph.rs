@@ -128,6 +128,12 @@ impl Graph {
         std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf())
     }
 
+    /// The fingerprint of a whole dataset, as runs note it.
+    #[getter]
+    fn fingerprint(&self) -> String {
+        gnarl_partition::fingerprint(self.inner.dataset().manifest())
+    }
+
     /// True if parts are at servers.
     #[getter]
     fn is_remote(&self) -> bool {

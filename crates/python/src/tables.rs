@@ -27,6 +27,8 @@ use crate::errors::Raise;
 /// Rows that are written at a time, between two looks at signals, and bytes of them.
 const PIECE: usize = 1 << 18;
 const BYTES: usize = 32 << 20;
+/// Most categories of a column that are features unasked.
+const CATEGORIES: usize = 256;
 /// The kind of columns that an import has no use for, which are not written.
 const OTHER: &str = "other";
 /// The column of row numbers, of tables without ids.
@@ -104,9 +106,43 @@ struct Table {
     /// The columns of keys.
     keys: Vec<usize>,
     schema: SchemaRef,
-    facts: Vec<(String, &'static str)>,
+    facts: Facts,
+    /// Facts about the values of each column so far.
+    seen: Vec<Seen>,
     id: Option<String>,
     rows: u64,
+}
+
+/// Facts that only values tell.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    values: usize,
+    categories: usize,
+    /// Items of the first list.
+    length: Option<usize>,
+    is_ragged: bool,
+}
+
+impl Seen {
+    fn look(&mut self, column: &ArrayRef) {
+        self.values += column.len() - column.logical_null_count();
+        if let Some(dictionary) = column.as_any_dictionary_opt() {
+            self.categories = self.categories.max(dictionary.values().len());
+        }
+        let lengths: Option<Vec<usize>> = match column.data_type() {
+            DataType::List(_) => Some(
+                column.as_list::<i32>().iter().map(|list| list.map_or(0, |l| l.len())).collect(),
+            ),
+            DataType::LargeList(_) => Some(
+                column.as_list::<i64>().iter().map(|list| list.map_or(0, |l| l.len())).collect(),
+            ),
+            _ => None,
+        };
+        for length in lengths.into_iter().flatten() {
+            self.is_ragged |= *self.length.get_or_insert(length) != length;
+        }
+        self.is_ragged |= column.null_count() > 0;
+    }
 }
 
 struct Link {
@@ -160,7 +196,8 @@ impl Table {
         };
         let links: Vec<Link> = links.iter().map(link).collect::<Result<_>>()?;
         let main = Output::create(folder, name, Arc::clone(&schema))?;
-        Ok(Self { name: name.into(), main, links, kept, keys, schema, facts, id, rows: 0 })
+        let seen = vec![Seen::default(); fields.len()];
+        Ok(Self { name: name.into(), main, links, kept, keys, schema, facts, seen, id, rows: 0 })
     }
 
     fn push(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -178,6 +215,9 @@ impl Table {
     }
 
     fn piece(&mut self, batch: &RecordBatch) -> Result<()> {
+        for (seen, column) in self.seen.iter_mut().zip(batch.columns()) {
+            seen.look(column);
+        }
         let mut columns: Vec<ArrayRef> =
             self.kept.iter().map(|&at| Arc::clone(batch.column(at))).collect();
         for &key in &self.keys {
@@ -200,14 +240,11 @@ impl Table {
         self.main.write(&batch)?;
         for Link { column, output } in &mut self.links {
             let id = self.id.as_deref().unwrap_or(ROW);
+            let of_column =
+                |name: &str| self.schema.index_of(name).map(|at| batch.column(at).clone());
+            let both = vec![of_column(id).map_err(failed)?, of_column(column).map_err(failed)?];
             let schema = of_link(&self.schema, id, column)?;
-            let taken: Vec<usize> = schema
-                .fields()
-                .iter()
-                .map(|field| self.schema.index_of(field.name()))
-                .collect::<Result<_, _>>()
-                .map_err(failed)?;
-            let linked = batch.project(&taken).map_err(failed)?;
+            let linked = RecordBatch::try_new(schema, both).map_err(failed)?;
             let there = match linked.column(1).logical_nulls() {
                 None => linked,
                 Some(nulls) => {
@@ -223,7 +260,16 @@ impl Table {
     fn finish(self) -> Result<Facts> {
         self.main.finish()?;
         self.links.into_iter().try_for_each(|link| link.output.finish())?;
-        Ok(self.facts)
+        let facts = self.facts.into_iter().zip(&self.seen).map(|((name, kind), seen)| {
+            let told = match kind {
+                "number" | "date" | "boolean" if seen.values == 0 => "nothing",
+                "category" if seen.categories > CATEGORIES => "text",
+                "list" if seen.is_ragged => "lists",
+                kind => kind,
+            };
+            (name, told)
+        });
+        Ok(facts.collect())
     }
 }
 
@@ -252,9 +298,12 @@ impl Output {
 }
 
 fn of_link(schema: &Schema, id: &str, column: &str) -> Result<SchemaRef> {
-    let field =
-        |name: &str| schema.field_with_name(name).cloned().map_err(|e| Error::usage(e.to_string()));
-    Ok(Arc::new(Schema::new(vec![field(id)?, field(column)?])))
+    let field = |name: &str, end: &str| -> Result<Field> {
+        let found = schema.field_with_name(name).map_err(|e| Error::usage(e.to_string()))?;
+        Ok(found.clone().with_name(end))
+    };
+    // Columns of other names have roles that an import gives them unasked.
+    Ok(Arc::new(Schema::new(vec![field(id, "src")?, field(column, "dst")?])))
 }
 
 /// Integers of keys that are floats, as tables have them whose integers cannot be missing.
@@ -294,6 +343,10 @@ fn kind(of: &DataType) -> &'static str {
 }
 
 fn failed(name: &str, error: &ArrowError) -> Error {
+    // A reader that is written in Python raises within the stream.
+    if error.to_string().contains("KeyboardInterrupt") {
+        return Error::new(Kind::Interrupted, "interrupted while tables were read");
+    }
     Error::invalid(format!("{name}: {error}"))
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -221,10 +222,11 @@ def _negatives(given: Any, ratio: float | None) -> tuple[str | None, float, tupl
     weights = (_weights(given.get("src_weight")), _weights(given.get("dst_weight")))
     mode, amount = given.get("mode"), given.get("amount", 1)
     mode, amount = getattr(mode, "value", mode), 1 if amount is None else amount
-    if not isinstance(amount, (int, float)) or not 0 < amount < 1 << 28:
+    if not isinstance(amount, numbers.Real) or not 0 < float(amount) < 1 << 28:
         raise UsageError(f"invalid number of negatives {amount}", "expected a positive number for each edge")
     if mode not in ("binary", "triplet"):
         raise UsageError(f"unknown negative sampling {mode!r}", "there are 'binary' and 'triplet'")
+    amount = float(amount)
     if mode == "triplet" and amount != int(amount):
         raise UsageError(f"{amount} negatives for each triplet", "expected a whole number")
     if mode == "triplet" and weights[0] is not None:

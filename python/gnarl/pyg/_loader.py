@@ -38,6 +38,12 @@ class Loader(ABC):
         batch_size: int,
     ) -> None:
         self.data = data if isinstance(data, Dataset) else Dataset(data)
+        args, kwargs = self._given
+        # A copy elsewhere opens the same folder, and takes the seed of a generator, which is not copied.
+        kwargs = {name: value for name, value in kwargs.items() if name != "generator"}
+        if "data" in kwargs:
+            kwargs["data"] = self.data
+        self._given = ((self.data, *args[1:]) if args else args, kwargs)
         self.transform = transform
         self.batch_size = batch_size
         self.epoch = 0

@@ -111,6 +111,9 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         self, inputs: EdgeSamplerInput, neg_sampling: NegativeSampling | None = None, **_: Any
     ) -> SamplerOutput | HeteroSamplerOutput:
         """The neighborhood of the endpoints of edges, and of negatives, which PyTorch Geometric draws."""
+        if (inputs.time is not None) != (self._options["time"] is not None):
+            hint = "both have time_attr='time', or neither"
+            raise UsageError("the loader and its sampler do not agree about time", hint)
         data = self.data
         times: Any = None
         if data.is_heterogeneous:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from torch_geometric.nn import GAT, GCN, GIN, EdgeCNN, GCNConv, GraphSAGE, HeteroConv, HGTConv, SAGEConv
+from torch_geometric.nn import GAT, GCN, GIN, EdgeCNN, GCNConv, GraphSAGE, HeteroConv, HGTConv, LGConv, SAGEConv, SGConv
 
 import gnarl
 from gnarl.pyg import infer
@@ -23,6 +23,7 @@ from gnarl.pyg import infer
         lambda: GCN(6, 16, 2, 4, norm="layer", norm_kwargs={"mode": "node"}, jk="last", improved=True),
         lambda: GCN(6, 8, 2, add_self_loops=False),
         lambda: EdgeCNN(6, 8, 2),
+        lambda: GraphSAGE(6, 8, 2).double(),
     ],
 )
 def test_outputs_are_those_over_the_whole_graph(dataset, tmp_path, model):
@@ -33,8 +34,9 @@ def test_outputs_are_those_over_the_whole_graph(dataset, tmp_path, model):
     assert model.training and isinstance(rows, np.memmap)
     data = dataset.to_pyg()
     model.eval()
+    dtype = next(model.parameters()).dtype
     with torch.no_grad():
-        whole = model(data.x, data.edge_index)
+        whole = model(data.x.to(dtype), data.edge_index).float()
     torch.testing.assert_close(torch.from_numpy(np.array(rows)), whole, rtol=1e-5, atol=1e-5)
     assert [place.name for place in tmp_path.iterdir()] == ["rows.npy"]
 
@@ -51,6 +53,53 @@ def test_models_of_ones_own_give_their_layers(dataset, tmp_path):
     with torch.no_grad():
         whole = model[1](model[0](data.x, data.edge_index).relu(), data.edge_index)
     torch.testing.assert_close(torch.from_numpy(np.array(rows)), whole, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("model", "reads"),
+    [
+        (lambda: GAT(6, 8, 2, 3, edge_dim=3), "edge_attr"),
+        (lambda: GAT(6, 8, 2, 3, edge_dim=3, v2=True), "edge_attr"),
+        (lambda: GCN(6, 8, 2, 3), "edge_weight"),
+    ],
+)
+def test_columns_of_edges_reach_the_layers(dataset, tmp_path, model, reads):
+    torch.manual_seed(0)
+    model = model().eval()
+    data = dataset.to_pyg()
+    with torch.no_grad():
+        whole = model(data.x, data.edge_index, **{reads: data[reads]})
+    rows = infer(model, dataset, tmp_path / "rows.npy", edge_weight=reads == "edge_weight", batch_size=50)
+    torch.testing.assert_close(torch.from_numpy(np.array(rows)), whole, rtol=1e-5, atol=1e-5)
+
+
+def test_frozen_parts_stay_frozen(dataset, tmp_path):
+    model = GraphSAGE(6, 8, 2, norm="batch")
+    model.train()
+    model.norms[0].eval()
+    before = {name: part.training for name, part in model.named_modules()}
+    infer(model, dataset, tmp_path / "rows.npy")
+    assert {name: part.training for name, part in model.named_modules()} == before and True in before.values()
+
+
+def test_only_rows_are_replaced(typed, tmp_path):
+    convs = HeteroConv({of: SAGEConv((-1, -1), 4) for of in typed.edge_types if "venue" not in of})
+    layers = [lambda x, batch: convs(x, batch.edge_index_dict)]
+    place = tmp_path / "project"
+    place.mkdir()
+    (place / "thesis.tex").write_text("mine")
+    with pytest.raises(gnarl.UsageError, match="'thesis.tex', which is no file of rows"):
+        infer(convs, typed, place, layers=layers, force=True)
+    assert (place / "thesis.tex").read_text() == "mine"
+
+
+def test_names_of_types_are_no_paths(tmp_path):
+    edges = {("a/b", "to", "a/b"): np.array([[0, 1], [1, 0]])}
+    data = gnarl.from_arrays(tmp_path / "graph", edges, features={"a/b": np.eye(2, dtype=np.float32)})
+    conv = SAGEConv(2, 3)
+    layers = [lambda x, batch: conv(x, batch.edge_index)]
+    # One node type and one edge type are a homogeneous graph, whatever their names.
+    assert infer(conv, data, tmp_path / "rows.npy", layers=layers).shape == (2, 3)
 
 
 def test_loops_count_once(tmp_path):
@@ -116,6 +165,11 @@ def test_types_without_rows_are_left_out(typed, tmp_path):
     assert sorted(file.name for file in place.iterdir()) == ["author.npy", "paper.npy"]
 
 
+class Mine(GraphSAGE):
+    def forward(self, x, edge_index):
+        return super().forward(x, edge_index).log_softmax(dim=1)
+
+
 def test_what_cannot_be_computed_is_refused(dataset, typed, tmp_path):
     place = tmp_path / "rows.npy"
     for model, data, options, message in [
@@ -124,6 +178,19 @@ def test_what_cannot_be_computed_is_refused(dataset, typed, tmp_path):
         (GraphSAGE(6, 8, 2), typed, {"layers": [], "inputs": torch.zeros(90, 6)}, "a mapping by node type"),
         (GraphSAGE(6, 8, 2, norm="layer"), dataset, {}, "LayerNorm normalizes by the rows of all nodes"),
         (GraphSAGE(6, 8, 2, norm="PairNorm"), dataset, {}, "PairNorm normalizes"),
+        (
+            GraphSAGE(6, 8, 2, norm="batch", norm_kwargs={"track_running_stats": False}),
+            dataset,
+            {},
+            "BatchNorm1d normalizes",
+        ),
+        (Mine(6, 8, 2), dataset, {}, "layers of Mine are not known"),
+        (SGConv(6, 8, K=2), dataset, {"layers": [lambda x, batch: x[:0]]}, "SGConv goes several hops"),
+        (LGConv(), dataset, {"layers": [lambda x, batch: x[:0]]}, "LGConv counts"),
+        (GraphSAGE(6, 8, 2), dataset, {"edge_weight": True}, "takes no weights"),
+        (GraphSAGE(6, 8, 2), dataset, {"node_types": []}, "names none"),
+        (SAGEConv(6, 8), dataset, {"layers": [lambda x, batch: None]}, "a layer gave"),
+        (len, dataset, {}, "module is a builtin"),
         (GraphSAGE(6, 8, 2, jk="cat"), dataset, {}, "jk='cat'"),
         (torch.nn.Linear(6, 2), dataset, {}, "layers of Linear"),
         (torch.nn.Linear(6, 2), dataset, {"layers": [lambda x, batch: x]}, "rows for the 300 nodes"),

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import torch
@@ -19,6 +20,11 @@ from gnarl.pyg import _arguments as arguments
 from gnarl.pyg._batches import to_data
 
 
+def file_of(node_type: str) -> str:
+    """The name of the file of a type's rows."""
+    return f"{quote(node_type, safe=' ')}.npy"
+
+
 class Inference:
     """Layers over all nodes of a dataset, a batch at a time."""
 
@@ -26,15 +32,11 @@ class Inference:
         self,
         dataset: Dataset,
         inputs: Mapping[str, Any],
-        batch_size: int,
-        threads: int | None,
-        device: torch.device,
+        settings: tuple[int, int | None, torch.device, torch.dtype],
     ) -> None:
         self.dataset = dataset
-        self.device = device
+        self._batch_size, self._threads, self.device, self._dtype = settings
         self._inputs = inputs
-        self._batch_size = batch_size
-        self._threads = threads
         if not any(self._has_input(of) for of in dataset.node_types):
             hint = "inputs=… are rows to compute from"
             raise UsageError(f"{dataset.path}: nodes have no features to compute from", hint)
@@ -50,7 +52,7 @@ class Inference:
                 before = folder / f"layer-{number - 1}"
                 own = folder / f"layer-{number}"
                 own.mkdir()
-                found = {of: self._layer(layer, of, rows, own / f"{of}.npy") for of in needed[number]}
+                found = {of: self._layer(layer, of, rows, own / file_of(of)) for of in needed[number]}
                 rows = {of: values for of, values in found.items() if values is not None}
                 if before.exists():
                     shutil.rmtree(before)
@@ -59,12 +61,11 @@ class Inference:
                 raise UsageError(f"the last layer gives no rows of {', '.join(lost)}", "no edges end in these nodes")
             del rows
             if self.dataset.is_heterogeneous:
-                # One after the other only where a folder is replaced.
                 if place.exists():
-                    shutil.rmtree(place)
+                    os.replace(place, folder / "before")
                 os.replace(own, place)
             else:
-                os.replace(own / f"{wanted[0]}.npy", place)
+                os.replace(own / file_of(wanted[0]), place)
 
     def _needed(self, layers: int, wanted: Sequence[str]) -> list[list[str]]:
         """The types that each layer is to compute: later ones read them."""
@@ -109,13 +110,15 @@ class Inference:
         first = 0
         for data in self.batches(of, features):
             read = self._read(data, rows).items()
-            inputs: Any = {name: values.to(self.device) for name, values in read}
+            inputs: Any = {name: self._moved(values) for name, values in read}
             if not self.dataset.is_heterogeneous:
                 inputs = inputs[of]
-            output = layer(inputs, data.to(self.device))
+            output = layer(inputs, self._moved_edges(data.to(self.device)))
             if isinstance(output, Mapping):
                 output = output.get(of)
             if output is None:
+                if not self.dataset.is_heterogeneous:
+                    raise UsageError("a layer gave None", "it returns the rows of the first batch_size nodes")
                 if found is not None:
                     raise UsageError(f"a layer gave rows of {of} for some batches only")
                 continue
@@ -126,6 +129,9 @@ class Inference:
                 found = np.lib.format.open_memmap(
                     written, mode="w+", dtype=np.float32, shape=(count, *output.shape[1:])
                 )
+            if output.shape[1:] != found.shape[1:]:
+                told = f"a layer gave rows of the shape {tuple(output.shape[1:])} after {found.shape[1:]}"
+                raise UsageError(told, "all nodes of a type have rows of one width")
             found[first : first + len(output)] = output.numpy()
             first += len(output)
         if found is not None:
@@ -143,13 +149,28 @@ class Inference:
                 if of in rows:
                     read[of] = torch.from_numpy(rows[of].take(store.n_id.numpy(), axis=0))
             elif of in self._inputs:
-                read[of] = self._inputs[of](store.n_id).detach()
+                read[of] = torch.as_tensor(self._inputs[of](store.n_id)).detach()
             elif "x" in store:
                 read[of] = store.x
         return read
 
+    def _moved(self, values: Any) -> Any:
+        """Values where the module is, in its type of numbers."""
+        return values.to(self.device, self._dtype) if values.is_floating_point() else values.to(self.device)
+
+    def _moved_edges(self, data: Any) -> Any:
+        for store in data.edge_stores:
+            for name in ("edge_attr", "edge_weight"):
+                if name in store:
+                    store[name] = self._moved(store[name])
+        return data
+
     def _checked(self, output: Any, of: str, count: int) -> Any:
         """The rows of a batch's nodes, of which heterogeneous layers may give more: those of all nodes of the type."""
+        if not isinstance(output, torch.Tensor):
+            raise UsageError(
+                f"a layer gave a {type(output).__name__}", "expected a tensor, or a dict of tensors by type"
+            )
         given = output.shape[0]
         if given != count and not (self.dataset.is_heterogeneous and given > count):
             told = f"a layer gave {given} rows for the {count} nodes of a batch"

@@ -30,7 +30,7 @@ pub struct NodeTable {
     /// Column of ids; by default `id`, or the first without a header. A table with a header but
     /// without an `id`, or another unambiguous id column, numbers its nodes by row.
     pub id: Option<String>,
-    /// Column of classes; by default `label`, if there.
+    /// Column of classes; by default `label`, if there and no `value` is named.
     pub label: Option<String>,
     /// Instead a column of numbers to be learned by regression; an empty cell is a node without one.
     pub value: Option<String>,

@@ -45,7 +45,11 @@ impl NodeColumns {
         let id = node_id(&mut taken, table)?;
         let value = taken.asked(table.value.as_ref(), Role::Value)?;
         let time = taken.asked(table.time.as_ref(), Role::Time)?;
-        let label = taken.usual(table.label.as_deref(), "label", Role::Label)?;
+        // Numbers that are named are the targets: a column `label` is none then, unless it is named, too.
+        let label = match (&table.label, &table.value) {
+            (None, Some(_)) => None,
+            (label, _) => taken.usual(label.as_deref(), "label", Role::Label)?,
+        };
         let split = match table.shares {
             Some(_) => None,
             None => taken.usual(table.split.as_deref(), "split", Role::Split)?,
