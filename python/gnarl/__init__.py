@@ -6,6 +6,8 @@ Geometric, and :func:`train` trains a model of gnarl's own. Nothing here needs P
 
 from __future__ import annotations
 
+import os
+
 from gnarl import _gnarl, callbacks
 from gnarl._commands import evaluate, generate, import_, infer, inspect, partition, plan, train
 from gnarl._dataset import Dataset, open
@@ -16,6 +18,13 @@ from gnarl._tables import from_tables
 from gnarl._write import from_arrays, from_pyg
 
 __version__: str = _gnarl.__version__
+
+# A child has none of the threads that make batches: they hold nothing while the process forks.
+os.register_at_fork(
+    before=_gnarl.before_fork,
+    after_in_parent=lambda: _gnarl.after_fork(False),
+    after_in_child=lambda: _gnarl.after_fork(True),
+)
 
 __all__ = [
     "CommandError",

@@ -8,7 +8,18 @@ from typing import Literal, TypeAlias, TypedDict, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Batches", "Graph", "Loader", "Sampler", "Tables", "Writer", "__version__", "run_command"]
+__all__ = [
+    "Batches",
+    "Graph",
+    "Loader",
+    "Sampler",
+    "Tables",
+    "Writer",
+    "__version__",
+    "after_fork",
+    "before_fork",
+    "run_command",
+]
 
 __version__: str
 
@@ -284,6 +295,12 @@ class Writer:
 
     def finish(self, memory: int) -> None:
         """Builds the lists within so many bytes of memory, and gives the dataset its name."""
+
+def before_fork() -> None:
+    """Lets threads that make batches stand still while the process forks."""
+
+def after_fork(in_child: bool) -> None:
+    """Lets them go on, in the parent and in the child."""
 
 def run_command(words: Sequence[str]) -> int:
     """Runs a command of the ``gnarl`` binary in this process, which must do nothing else; returns its exit code."""

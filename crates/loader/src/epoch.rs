@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use gnarl_common::{Error, Kind, Result};
 use gnarl_sample::HeteroScratch;
 
 use crate::batch::Batch;
+use crate::gate::Inside;
 use crate::scratches::Scratches;
 
 /// Makes the batch of a number.
@@ -43,10 +44,11 @@ impl Epoch {
         scratches: Arc<Scratches>,
         make: impl Fn(usize, &mut HeteroScratch) -> Result<Batch> + Send + Sync + 'static,
     ) -> Self {
-        let (wanted, to_make) = unbounded();
+        let ahead = (threads + prefetch).min(batches);
+        // As many as are ever asked for at once: taking from it needs no memory.
+        let (wanted, to_make) = bounded(ahead.max(1));
         let (done, made) = unbounded();
         let make: Arc<Make> = Arc::new(make);
-        let ahead = (threads + prefetch).min(batches);
         for number in 0..ahead {
             // The receiver is here.
             _ = wanted.send(number);
@@ -70,6 +72,7 @@ impl Epoch {
             let work = move || {
                 let mut scratch = scratches.take();
                 for number in to_make {
+                    let _inside = Inside::enter();
                     // A batch that is never sent would be waited for without end.
                     let batch = catch_unwind(AssertUnwindSafe(|| make(number, &mut scratch)));
                     if done.send((number, batch.unwrap_or_else(|_| Err(died())))).is_err() {

@@ -21,6 +21,18 @@ fn run_command(py: Python<'_>, words: Vec<OsString>) -> u8 {
     py.detach(|| gnarl_cli::run(words))
 }
 
+/// Lets threads that make batches stand still while the process forks.
+#[pyfunction]
+fn before_fork(py: Python<'_>) {
+    py.detach(gnarl_loader::before_fork);
+}
+
+/// Lets them go on, in the parent and in the child.
+#[pyfunction]
+fn after_fork(in_child: bool) {
+    gnarl_loader::after_fork(in_child);
+}
+
 #[pymodule]
 fn _gnarl(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -30,5 +42,7 @@ fn _gnarl(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sampler::Sampler>()?;
     module.add_class::<tables::Tables>()?;
     module.add_class::<writer::Writer>()?;
+    module.add_function(wrap_pyfunction!(before_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(after_fork, module)?)?;
     module.add_function(wrap_pyfunction!(run_command, module)?)
 }
