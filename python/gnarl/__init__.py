@@ -22,8 +22,8 @@ __version__: str = _gnarl.__version__
 # A child has none of the threads that make batches: they hold nothing while the process forks.
 os.register_at_fork(
     before=_gnarl.before_fork,
-    after_in_parent=lambda: _gnarl.after_fork(False),
-    after_in_child=lambda: _gnarl.after_fork(True),
+    after_in_parent=_gnarl.after_fork,
+    after_in_child=_gnarl.after_fork,
 )
 
 __all__ = [

@@ -299,7 +299,7 @@ class Writer:
 def before_fork() -> None:
     """Lets threads that make batches stand still while the process forks."""
 
-def after_fork(in_child: bool) -> None:
+def after_fork() -> None:
     """Lets them go on, in the parent and in the child."""
 
 def run_command(words: Sequence[str]) -> int:

@@ -224,6 +224,7 @@ def test_columns_that_are_features_unasked(tmp_path):
             "none": pa.array([None] * 300, pa.float64()),
             "ragged": [[1.0]] * 299 + [[1.0, 2.0]],
             "pair": [[1.0, 2.0]] * 300,
+            "holes": [[1.0, 2.0]] * 299 + [[1.0, None]],
             "time": range(300),
         }
     )

@@ -3,11 +3,12 @@
 //! A child has none of its parent's threads. Memory that one of them had locked at the fork, such as that of the allocator,
 //! would stay locked in the child: so they stand still outside of batches until it is over.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-static CLOSED: AtomicBool = AtomicBool::new(false);
+/// The process that closed the gate; 0 while it is open.
+static CLOSED: AtomicU32 = AtomicU32::new(0);
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 
 /// Time between two looks at the gate.
@@ -23,7 +24,7 @@ impl Inside {
     pub fn enter() -> Self {
         loop {
             INSIDE.fetch_add(1, Ordering::SeqCst);
-            if !CLOSED.load(Ordering::SeqCst) {
+            if CLOSED.load(Ordering::SeqCst) == 0 {
                 return Self;
             }
             INSIDE.fetch_sub(1, Ordering::SeqCst);
@@ -38,9 +39,9 @@ impl Drop for Inside {
     }
 }
 
-/// Closes the gate before a fork, and waits until all threads are outside.
+/// Closes the gate before a fork, and waits until all threads are outside, at most five seconds.
 pub fn before_fork() {
-    CLOSED.store(true, Ordering::SeqCst);
+    CLOSED.store(std::process::id(), Ordering::SeqCst);
     let start = Instant::now();
     while INSIDE.load(Ordering::SeqCst) > 0 && start.elapsed() < LONGEST {
         sleep(LOOK);
@@ -48,9 +49,9 @@ pub fn before_fork() {
 }
 
 /// Opens the gate after a fork, in the parent and in the child, which begins without threads.
-pub fn after_fork(in_child: bool) {
-    if in_child {
+pub fn after_fork() {
+    if CLOSED.load(Ordering::SeqCst) != std::process::id() {
         INSIDE.store(0, Ordering::SeqCst);
     }
-    CLOSED.store(false, Ordering::SeqCst);
+    CLOSED.store(0, Ordering::SeqCst);
 }

@@ -1,6 +1,6 @@
 //! Mini-batches for models that are computed outside gnarl, such as those of PyTorch Geometric.
 //!
-//! In: a dataset on disk, the seeds, fan-outs. Out: an [`Epoch`] of [`Batch`]es in a fixed order, each of which has the
+//! In: a dataset on disk, or its parts here and at servers, the seeds, fan-outs. Out: an [`Epoch`] of [`Batch`]es in a fixed order, each of which has the
 //! local edge list of its neighborhood, the features and labels of its nodes, and the ids of nodes and edges. Threads
 //! prepare them ahead of whoever takes them. A batch is a pure function of the dataset, the options, the epoch and its
 //! number: never of the number of threads.

@@ -63,21 +63,28 @@ impl Graph {
         found.raise(py)
     }
 
-    /// The rows of edges of a type: given ones, or of all.
+    /// The number of an edge type, and the rows of edges: given ones, or of all; None if the type lacks a column.
     fn edge_rows(
         &self,
         py: Python<'_>,
-        number: usize,
+        edge_type: &str,
         edges: Option<PyReadonlyArray1<'_, i64>>,
-    ) -> PyResult<Vec<u64>> {
+        has_column: impl FnOnce(&LoaderGraph, usize) -> bool,
+    ) -> PyResult<Option<(usize, Vec<u64>)>> {
+        let number = self.edge_type(py, edge_type)?;
+        self.inner.check_whole("columns of edges").raise(py)?;
+        if !has_column(&self.inner, number) {
+            return Ok(None);
+        }
         let triple = &self.inner.schema().edge_types()[number];
         let count = self.inner.num_edges(number).unwrap_or_default();
-        let Some(edges) = edges else { return Ok((0..count).collect()) };
+        let Some(edges) = edges else { return Ok(Some((number, (0..count).collect()))) };
         let row = |&edge: &i64| match u64::try_from(edge) {
             Ok(row) if row < count => Ok(row),
             _ => Err(Error::usage(format!("edge {edge} of {triple}, which has {count} edges"))),
         };
-        edges.as_slice()?.iter().map(row).collect::<gnarl_common::Result<_>>().raise(py)
+        let rows = edges.as_slice()?.iter().map(row).collect::<gnarl_common::Result<_>>();
+        rows.raise(py).map(|rows| Some((number, rows)))
     }
 }
 
@@ -275,12 +282,9 @@ impl Graph {
         edge_type: &str,
         edges: Option<PyReadonlyArray1<'py, i64>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let number = self.edge_type(py, edge_type)?;
-        self.inner.check_whole("columns of edges").raise(py)?;
-        if self.inner.edge_feature_width(number).is_none() {
-            return Ok(None);
-        }
-        let edges = self.edge_rows(py, number, edges)?;
+        let has_column = |of: &LoaderGraph, number| of.edge_feature_width(number).is_some();
+        let found = self.edge_rows(py, edge_type, edges, has_column)?;
+        let Some((number, edges)) = found else { return Ok(None) };
         // Memory of its own, which goes when the array does.
         let found = py.detach(|| self.inner.edge_features_of(number, &edges, &Arc::default()));
         found.raise(py)?.map(|found| rows(py, found, edges.len())).transpose()
@@ -294,12 +298,9 @@ impl Graph {
         edge_type: &str,
         edges: Option<PyReadonlyArray1<'py, i64>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let number = self.edge_type(py, edge_type)?;
-        self.inner.check_whole("columns of edges").raise(py)?;
-        if self.inner.weights_of(number, &[]).is_none() {
-            return Ok(None);
-        }
-        let edges = self.edge_rows(py, number, edges)?;
+        let has_column = |of: &LoaderGraph, number| of.weights_of(number, &[]).is_some();
+        let found = self.edge_rows(py, edge_type, edges, has_column)?;
+        let Some((number, edges)) = found else { return Ok(None) };
         Ok(self.inner.weights_of(number, &edges).map(|weights| array(py, weights)))
     }
 
@@ -311,12 +312,9 @@ impl Graph {
         edge_type: &str,
         edges: Option<PyReadonlyArray1<'py, i64>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let number = self.edge_type(py, edge_type)?;
-        self.inner.check_whole("columns of edges").raise(py)?;
-        if self.inner.edge_times_of(number, &[]).is_none() {
-            return Ok(None);
-        }
-        let edges = self.edge_rows(py, number, edges)?;
+        let has_column = |of: &LoaderGraph, number| of.edge_times_of(number, &[]).is_some();
+        let found = self.edge_rows(py, edge_type, edges, has_column)?;
+        let Some((number, edges)) = found else { return Ok(None) };
         Ok(self.inner.edge_times_of(number, &edges).map(|times| array(py, times)))
     }
 

@@ -29,8 +29,8 @@ fn before_fork(py: Python<'_>) {
 
 /// Lets them go on, in the parent and in the child.
 #[pyfunction]
-fn after_fork(in_child: bool) {
-    gnarl_loader::after_fork(in_child);
+fn after_fork() {
+    gnarl_loader::after_fork();
 }
 
 #[pymodule]

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::types::Float64Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchReader};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, GenericListArray, Int64Array, OffsetSizeTrait, RecordBatch,
+    RecordBatchReader,
+};
 use arrow_cast::cast;
 use arrow_pyarrow::PyArrowType;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
@@ -120,6 +123,7 @@ struct Seen {
     categories: usize,
     /// Items of the first list.
     length: Option<usize>,
+    /// True if lists differ in length, or one or an item is null.
     is_ragged: bool,
 }
 
@@ -129,19 +133,22 @@ impl Seen {
         if let Some(dictionary) = column.as_any_dictionary_opt() {
             self.categories = self.categories.max(dictionary.values().len());
         }
-        let lengths: Option<Vec<usize>> = match column.data_type() {
-            DataType::List(_) => Some(
-                column.as_list::<i32>().iter().map(|list| list.map_or(0, |l| l.len())).collect(),
-            ),
-            DataType::LargeList(_) => Some(
-                column.as_list::<i64>().iter().map(|list| list.map_or(0, |l| l.len())).collect(),
-            ),
-            _ => None,
-        };
-        for length in lengths.into_iter().flatten() {
-            self.is_ragged |= *self.length.get_or_insert(length) != length;
+        match column.data_type() {
+            DataType::List(_) => self.look_at_list(column.as_list::<i32>()),
+            DataType::LargeList(_) => self.look_at_list(column.as_list::<i64>()),
+            DataType::FixedSizeList(..) => {
+                self.is_ragged |= column.as_fixed_size_list().values().null_count() > 0;
+            }
+            _ => {}
         }
         self.is_ragged |= column.null_count() > 0;
+    }
+
+    fn look_at_list<O: OffsetSizeTrait>(&mut self, column: &GenericListArray<O>) {
+        for length in column.offsets().lengths() {
+            self.is_ragged |= *self.length.get_or_insert(length) != length;
+        }
+        self.is_ragged |= column.values().null_count() > 0;
     }
 }
 
@@ -202,7 +209,10 @@ impl Table {
 
     fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         let mut first = 0;
-        let row = (batch.get_array_memory_size() / batch.num_rows().max(1)).max(1);
+        // Of its own rows: batches may be slices of buffers that are much larger.
+        let own = |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or_default();
+        let bytes: usize = batch.columns().iter().map(own).sum();
+        let row = (bytes / batch.num_rows().max(1)).max(1);
         let most = PIECE.min((BYTES / row).max(1));
         while first < batch.num_rows() {
             let rows = most.min(batch.num_rows() - first);

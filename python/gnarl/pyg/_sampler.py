@@ -67,6 +67,8 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         default, by_type = arguments.fan_outs(self.data, num_neighbors)
         time = arguments.rule_in_time(time_attr, temporal_strategy)
         self.seed = arguments.seed_of(seed, None, 1)
+        #: The times of all nodes by type, once negatives are drawn in time.
+        self._times: dict[str, Tensor] | None = None
         #: Another number gives other neighbors for the same seeds.
         self.epoch = 0
         self.disjoint = disjoint or time is not None
@@ -93,10 +95,10 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         return sampler
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_made"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_made", "_times")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(state, _times=None)
         self._made = (os.getpid(), _gnarl.Sampler(self.data._graph, **self._options))
 
     def set_epoch(self, epoch: int) -> None:
@@ -114,17 +116,17 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         if (inputs.time is not None) != (self._options["time"] is not None):
             hint = "both have time_attr='time', or neither"
             raise UsageError("the loader and its sampler do not agree about time", hint)
-        data = self.data
+        num_nodes: Any = {of: self.data.num_nodes(of) for of in self.data.node_types}
         times: Any = None
-        if data.is_heterogeneous:
-            num_nodes: Any = {of: data.num_nodes(of) for of in data.node_types}
-            if inputs.time is not None:
-                found = {of: data.times(of) for of in data.node_types}
-                times = {of: torch.from_numpy(time) for of, time in found.items() if time is not None}
-        else:
-            num_nodes = data.num_nodes()
-            own = data.times() if inputs.time is not None else None
-            times = None if own is None else torch.from_numpy(own)
+        if inputs.time is not None and neg_sampling is not None:
+            if self._times is None:
+                found = {of: self.data.times(of) for of in self.data.node_types}
+                self._times = {of: torch.from_numpy(time) for of, time in found.items() if time is not None}
+            times = self._times
+        if not self.data.is_heterogeneous:
+            of = self.data.node_type()
+            num_nodes = num_nodes[of]
+            times = None if times is None else times.get(of)
         return edge_sample(inputs, self._sample, num_nodes, self.disjoint, times, neg_sampling)
 
     @property
