@@ -10,7 +10,7 @@ import os
 
 from gnarl import _gnarl, callbacks
 from gnarl._commands import evaluate, generate, import_, infer, inspect, partition, plan, train
-from gnarl._dataset import Dataset, open
+from gnarl._dataset import Dataset, connect, open
 from gnarl._errors import CommandError, DataError, Error, IoError, LimitError, RankError, UsageError
 from gnarl._relational import from_relational
 from gnarl._run import Run
@@ -37,6 +37,7 @@ __all__ = [
     "Run",
     "UsageError",
     "callbacks",
+    "connect",
     "evaluate",
     "from_arrays",
     "from_pyg",

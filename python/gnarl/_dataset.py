@@ -48,12 +48,8 @@ class Dataset:
     ) -> None:
         if isinstance(servers, str):
             servers = [servers]
-        if cache < 0:
-            raise UsageError(f"invalid cache {cache}", "expected bytes, from 0")
-        # Absolute: the folder that the process works in may change.
-        place = os.path.abspath(path)
-        files = [None if file is None else os.path.abspath(file) for file in (token_file, certificate)]
-        opened = _gnarl.Graph(place, list(servers), files[0], files[1], deadline, cache)
+        files = _checked(token_file, certificate, cache)
+        opened = _gnarl.Graph(os.path.abspath(path), list(servers), *files, deadline, cache)
         self._opened = (os.getpid(), opened)
 
     @property
@@ -329,3 +325,44 @@ def open(
     return Dataset(
         path, servers=servers, token_file=token_file, certificate=certificate, deadline=deadline, cache=cache
     )
+
+
+def connect(
+    servers: str | Sequence[str],
+    *,
+    token_file: str | os.PathLike[str] | None = None,
+    certificate: str | os.PathLike[str] | None = None,
+    deadline: float = 60.0,
+    cache: int = 1 << 28,
+) -> Dataset:
+    """Opens the partitioned dataset whose parts servers have (``gnarl serve``), by their addresses alone.
+
+    The description of the partition and the catalog of its nodes (ids, labels, splits) are fetched into a cache on this
+    host, once (``GNARL_CACHE``, by default in the user's folder for caches); features and neighbors stay at the servers.
+    All else is as with :func:`open`.
+
+    Args:
+        servers: An address, ``"http://HOST:PORT"`` or ``"https://…"``, or those of all servers of the parts.
+        token_file: A file with the servers' token.
+        certificate: The certificate to trust, a PEM file, for ``https``.
+        deadline: Seconds until a server that does not reply is an error, retries included.
+        cache: Bytes of memory for features that servers sent.
+
+    Raises:
+        RankError: If a server does not reply in time.
+        UsageError: If no server has a part, or they have parts of different partitions.
+        LimitError: If the description does not fit in the cache on disk.
+    """
+    addresses = [servers] if isinstance(servers, str) else list(servers)
+    files = _checked(token_file, certificate, cache)
+    return _of_graph(_gnarl.Graph.connect(addresses, *files, deadline, cache))
+
+
+def _checked(
+    token_file: str | os.PathLike[str] | None, certificate: str | os.PathLike[str] | None, cache: int
+) -> tuple[str | None, str | None]:
+    """Absolute paths of files: the folder that the process works in may change."""
+    if cache < 0:
+        raise UsageError(f"invalid cache {cache}", "expected bytes, from 0")
+    token, trusted = (None if file is None else os.path.abspath(file) for file in (token_file, certificate))
+    return token, trusted

@@ -1,9 +1,9 @@
 """Types of the extension module, which is written in Rust: ``crates/python``."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Literal, TypeAlias, TypedDict, final
+from typing import Any, Literal, TypeAlias, TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ class _EdgeFacts(TypedDict):
 @final
 class Graph:
     """A dataset on disk, mapped, or a partitioned one, of which parts may be at servers. It is pickled by its path and
-    options."""
+    options, or by its servers alone if they describe it."""
 
     def __new__(
         cls,
@@ -86,9 +86,17 @@ class Graph:
         deadline: float = 60.0,
         cache: int = 0,
     ) -> Graph: ...
-    def __reduce__(
-        self,
-    ) -> tuple[type[Graph], tuple[Path, list[str], Path | None, Path | None, float, int]]: ...
+    @staticmethod
+    def connect(
+        servers: Sequence[str],
+        token_file: str | PathLike[str] | None = None,
+        certificate: str | PathLike[str] | None = None,
+        deadline: float = 60.0,
+        cache: int = 0,
+    ) -> Graph:
+        """Opens the partition of servers by their addresses alone."""
+
+    def __reduce__(self) -> tuple[Callable[..., Graph], tuple[Any, ...]]: ...
     @property
     def path(self) -> Path:
         """The folder, as an absolute path."""

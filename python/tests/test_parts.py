@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import multiprocessing
 import os
@@ -60,6 +61,34 @@ def parts(dataset, tmp_path_factory):
     return place
 
 
+@contextlib.contextmanager
+def serving(place, token, *options):
+    """The address of a server of parts, which ends with the block."""
+    command = [
+        sys.executable,
+        "-m",
+        "gnarl",
+        "serve",
+        place,
+        "--listen",
+        "127.0.0.1:0",
+        "--token-file",
+        token,
+        *options,
+    ]
+    words = list(map(str, command))
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
+        log = []
+        while not log or "serving parts" not in log[-1]:
+            log.append(server.stderr.readline())
+            assert log[-1], log
+        try:
+            yield log[-1].split()[-1]
+        finally:
+            server.terminate()
+            server.communicate(timeout=30)
+
+
 @pytest.fixture(scope="module")
 def served(parts, tmp_path_factory):
     """A folder with the first part alone, and the address of a server of the others."""
@@ -68,16 +97,8 @@ def served(parts, tmp_path_factory):
     token = place / "token"
     token.write_text("7d5bd5c2aa3d4ed0b9a7c5f0c4a1be61\n")
     token.chmod(0o600)
-    command = [sys.executable, "-m", "gnarl", "serve", parts, "--part", "1", "--part", "2", "--listen", "127.0.0.1:0"]
-    words = [*map(str, command), "--token-file", str(token)]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
-        log = []
-        while not log or "serving parts" not in log[-1]:
-            log.append(server.stderr.readline())
-            assert log[-1], log
-        yield place, {"servers": [log[-1].split()[-1]], "token_file": token}
-        server.terminate()
-        server.communicate(timeout=30)
+    with serving(parts, token, "--part", "1", "--part", "2") as address:
+        yield place, {"servers": [address], "token_file": token}
 
 
 def open_served(place, options):
@@ -102,6 +123,57 @@ def test_batches_of_parts_are_those_of_the_whole_graph(dataset, parts):
     for whole in (opened.edges, opened.edge_weights, opened.edge_features, opened.edge_times):
         with pytest.raises(gnarl.UsageError, match="need the whole graph"):
             whole()
+
+
+def digest_connected(options):
+    return digest(gnarl.connect(options["servers"], token_file=options["token_file"]))
+
+
+def test_addresses_of_servers_suffice(dataset, parts, tmp_path, monkeypatch):
+    monkeypatch.setenv("GNARL_CACHE", str(tmp_path / "cache"))
+    token = tmp_path / "token"
+    token.write_text("7d5bd5c2aa3d4ed0b9a7c5f0c4a1be61\n")
+    token.chmod(0o600)
+    with contextlib.ExitStack() as running:
+        whole = running.enter_context(serving(parts, token))
+        # A host with two parts and nothing else, as a cluster has it.
+        lean = tmp_path / "lean"
+        shutil.copytree(parts, lean, ignore=shutil.ignore_patterns("part-0", "nodes"))
+        some = running.enter_context(serving(lean, token, "--part", "1", "--part", "2"))
+        first = running.enter_context(serving(parts, token, "--part", "0"))
+        expected = digest(dataset)
+        opened = gnarl.connect(whole, token_file=token)
+        assert opened.is_remote and opened.path.startswith(str(tmp_path / "cache"))
+        assert digest(opened) == expected
+        assert list(opened.user_ids([3, 4])) == [3, 4] and opened.name == dataset.name
+        np.testing.assert_array_equal(opened.split("train"), dataset.split("train"))
+        np.testing.assert_array_equal(opened.features([5, 299]), dataset.features([5, 299]))
+        both = {"servers": [some, first], "token_file": token}
+        assert digest_connected(both) == expected, "the second server describes the parts of both"
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            assert pool.map(digest_connected, [both] * 2, chunksize=1) == [expected] * 2
+            assert pool.map(digest, [opened] * 2, chunksize=1) == [expected] * 2
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            assert pool.map(digest, [opened] * 2, chunksize=1) == [expected] * 2
+        cached = [entry for entry in os.listdir(tmp_path / "cache") if entry.startswith("partition-")]
+        assert len([entry for entry in cached if not entry.endswith(".used")]) == 1, "fetched once"
+
+        with pytest.raises(gnarl.UsageError, match="no catalog of the nodes there"):
+            gnarl.connect(some, token_file=token)
+        with pytest.raises(gnarl.UsageError, match="token_file"):
+            gnarl.connect(whole)
+        other = tmp_path / "other"
+        gnarl.partition(dataset, other, 2, seed=9, quiet=True)
+        stranger = running.enter_context(serving(other, token))
+        with pytest.raises(gnarl.UsageError, match="parts of another partition"):
+            gnarl.connect([whole, stranger], token_file=token)
+        monkeypatch.setenv("GNARL_CACHE_BYTES", "1KiB")
+        with pytest.raises(gnarl.LimitError, match="GNARL_CACHE_BYTES"):
+            gnarl.connect(stranger, token_file=token)
+    with pytest.raises(gnarl.RankError, match=r"within 0\.5 s"):
+        gnarl.connect("http://127.0.0.1:9", deadline=0.5)
+    with pytest.raises(gnarl.UsageError, match="no servers are named"):
+        gnarl.connect([])
 
 
 def test_served_parts_give_the_same_batches_in_any_process(dataset, served):

@@ -196,7 +196,7 @@ impl ParamsBuilder {
 
 /// FNV-1a: stable over versions, unlike the standard library's hasher.
 fn hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ b as u64).wrapping_mul(0x0100_0000_01b3))
+    gnarl_common::fnv1a(name.bytes())
 }
 
 #[cfg(test)]

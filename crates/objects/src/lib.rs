@@ -39,5 +39,7 @@ mod uri;
 #[cfg(not(feature = "cloud"))]
 pub use missing::{Mirror, local, place_of, refused, working_folder};
 #[cfg(feature = "cloud")]
-pub use store::{CacheSettings, Mirror, Remote, Wanted, fetch, local, place_of, working_folder};
+pub use store::{
+    CacheSettings, CachedFolder, Mirror, Remote, Wanted, fetch, local, place_of, working_folder,
+};
 pub use uri::{SCHEMES, Uri, is_uri};

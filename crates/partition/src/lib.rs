@@ -51,6 +51,7 @@ mod balance;
 mod by_range;
 mod config;
 mod dataset;
+mod description;
 mod edge_cut;
 mod part_layout;
 mod plan;
@@ -68,6 +69,7 @@ pub use dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedColumn,
     PartitionedDataset, PartitionedEdges, PartitionedType, SourceInfo,
 };
+pub use description::{CATALOG_MANIFEST, describing_files, verify_description};
 pub use edge_cut::fennel::Fennel;
 pub use edge_cut::grem::{Grem, Neighbors, expected_cut, expected_cut_refined};
 pub use edge_cut::knot::Knot;

@@ -8,8 +8,9 @@ use std::time::Duration;
 use gnarl_common::{Error, ResultExt};
 use gnarl_graph::{Dataset, Labels, Names, UserIdKind, UserIds};
 use gnarl_loader::{LabelRows, LoaderGraph, PartsOptions};
+use gnarl_objects::{CacheSettings, CachedFolder};
 use gnarl_partition::PARTITION;
-use gnarl_serve::{Access, read_token};
+use gnarl_serve::{Access, find_description, read_token};
 use numpy::PyReadonlyArray1;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -18,19 +19,53 @@ use pyo3::types::PyDict;
 use crate::arrays::{array, matrix, rows};
 use crate::errors::Raise;
 
-/// A dataset on disk, mapped, or a partitioned one, of which parts may be elsewhere. It is pickled by its path and options.
+/// A dataset on disk, mapped, or a partitioned one, of which parts may be elsewhere. It is pickled by its path and options, or
+/// by its servers alone if they describe it.
 #[pyclass(frozen, module = "gnarl._gnarl")]
 pub struct Graph {
     pub inner: Arc<LoaderGraph>,
     parts: Parts,
+    /// True if its folder is one of the cache of this host.
+    connected: bool,
 }
 
 /// Servers, the files of a token and a certificate, the deadline in seconds, and bytes of cache.
 type Parts = (Vec<String>, Option<PathBuf>, Option<PathBuf>, f64, u64);
 
+/// The hint for servers that want another token.
+const TOKEN_HINT: &str = "token_file names the file with the server's token";
+
+/// The settings of connections to servers.
+fn access(parts: &Parts) -> gnarl_common::Result<Access> {
+    let (_, token, certificate, deadline, _) = parts;
+    let deadline = Duration::try_from_secs_f64(*deadline).ok().filter(|time| !time.is_zero());
+    Ok(Access {
+        token: token.as_deref().map(read_token).transpose()?,
+        certificate: certificate.as_ref().map(|path| fs::read(path).at(path)).transpose()?,
+        deadline: deadline.ok_or_else(|| {
+            Error::usage("invalid deadline: expected a positive number of seconds")
+        })?,
+    })
+}
+
+/// Opens the partition of some servers, whose description is fetched into the cache of this host.
+fn connect(parts: &Parts) -> gnarl_common::Result<LoaderGraph> {
+    let description = find_description(&parts.0, &access(parts)?, TOKEN_HINT)?;
+    let settings = CacheSettings::of_environment()?;
+    let key = description.key();
+    let folder = CachedFolder {
+        address: &parts.0.join(", "),
+        name: &format!("partition-{key:016x}"),
+        marker: PARTITION,
+        bytes: description.bytes(),
+    };
+    let folder = folder.fetch(&settings, |place| description.write(place))?;
+    open(&folder, parts)
+}
+
 /// Opens the dataset in a folder, or the partitioned one.
 fn open(path: &Path, parts: &Parts) -> gnarl_common::Result<LoaderGraph> {
-    let (servers, token, certificate, deadline, cache) = parts;
+    let (servers, token, certificate, _, cache) = parts;
     if !path.join(PARTITION).exists() {
         if !servers.is_empty() || token.is_some() || certificate.is_some() {
             return Err(Error::usage(format!("{}: there is no {PARTITION}", path.display()))
@@ -38,18 +73,8 @@ fn open(path: &Path, parts: &Parts) -> gnarl_common::Result<LoaderGraph> {
         }
         return LoaderGraph::open(&Dataset::open(path)?);
     }
-    let deadline = Duration::try_from_secs_f64(*deadline).ok().filter(|time| !time.is_zero());
-    let options = PartsOptions {
-        servers: servers.clone(),
-        access: Access {
-            token: token.as_deref().map(read_token).transpose()?,
-            certificate: certificate.as_ref().map(|path| fs::read(path).at(path)).transpose()?,
-            deadline: deadline.ok_or_else(|| {
-                Error::usage("invalid deadline: expected a positive number of seconds")
-            })?,
-        },
-        cache: *cache,
-    };
+    let access = access(parts)?;
+    let options = PartsOptions { servers: servers.clone(), access, cache: *cache };
     LoaderGraph::open_parts(path, &options)
 }
 
@@ -117,12 +142,33 @@ impl Graph {
     ) -> PyResult<Self> {
         let parts = (servers, token_file, certificate, deadline, cache);
         let opened = py.detach(|| open(&path, &parts));
-        Ok(Self { inner: Arc::new(opened.raise(py)?), parts })
+        Ok(Self { inner: Arc::new(opened.raise(py)?), parts, connected: false })
+    }
+
+    /// Opens the partition of servers by their addresses alone.
+    #[staticmethod]
+    #[pyo3(signature = (servers, token_file=None, certificate=None, deadline=60.0, cache=0))]
+    fn connect(
+        py: Python<'_>,
+        servers: Vec<String>,
+        token_file: Option<PathBuf>,
+        certificate: Option<PathBuf>,
+        deadline: f64,
+        cache: u64,
+    ) -> PyResult<Self> {
+        let parts = (servers, token_file, certificate, deadline, cache);
+        let opened = py.detach(|| connect(&parts));
+        Ok(Self { inner: Arc::new(opened.raise(py)?), parts, connected: true })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let graph = slf.get();
         let (servers, token, certificate, deadline, cache) = graph.parts.clone();
+        if graph.connected {
+            // The folder of another host's cache may be elsewhere, or not there yet.
+            let args = (servers, token, certificate, deadline, cache);
+            return (slf.get_type().getattr("connect")?, args).into_bound_py_any(slf.py());
+        }
         let args = (graph.path(), servers, token, certificate, deadline, cache);
         (slf.get_type(), args).into_bound_py_any(slf.py())
     }

@@ -8,7 +8,7 @@ use futures::{TryStreamExt, stream};
 use serde::Serialize;
 use tonic::Status;
 
-use crate::command::{self, Command, Whole, WholeSplit};
+use crate::command::{self, Command, FilePiece, Whole, WholeSplit};
 use crate::failure::status_of;
 
 /// A call that may be retried.
@@ -73,6 +73,14 @@ impl Call for Whole {
 }
 
 impl Call for WholeSplit {
+    type Reply = Vec<RecordBatch>;
+
+    async fn make(&self, client: FlightClient) -> Result<Self::Reply, Status> {
+        get(self, client).await
+    }
+}
+
+impl Call for FilePiece {
     type Reply = Vec<RecordBatch>;
 
     async fn make(&self, client: FlightClient) -> Result<Self::Reply, Status> {

@@ -84,6 +84,9 @@ enum SideName {
     Tail,
 }
 
+/// The action that lists the files that describe the partition.
+pub(crate) const FILES: &str = "files";
+
 /// A node column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -123,24 +126,37 @@ pub struct WholeSplit {
     pub targets: usize,
 }
 
+/// A ticket for a piece of a file that describes the partition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FilePiece {
+    /// The name that the server lists.
+    pub file: String,
+    /// The first byte.
+    pub from: u64,
+}
+
 /// A ticket.
 pub(crate) enum GetTicket {
     /// A node column.
     Column(Whole),
     /// The target edges of a split.
     Split(WholeSplit),
+    /// A piece of a file.
+    File(FilePiece),
 }
 
 impl GetTicket {
-    /// Parses a ticket; one of target edges has the key `targets`.
+    /// Parses a ticket; one of target edges has the key `targets`, one of a file `file`.
     ///
     /// # Errors
-    /// If it is neither.
+    /// If it is none.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let json: serde_json::Value = read("the ticket", bytes)?;
-        match json.get("targets") {
-            Some(_) => Ok(Self::Split(read("the ticket", bytes)?)),
-            None => Ok(Self::Column(read("the ticket", bytes)?)),
+        match json.get("targets").is_some() {
+            true => Ok(Self::Split(read("the ticket", bytes)?)),
+            false if json.get("file").is_some() => Ok(Self::File(read("the ticket", bytes)?)),
+            false => Ok(Self::Column(read("the ticket", bytes)?)),
         }
     }
 }

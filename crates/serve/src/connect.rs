@@ -8,6 +8,7 @@ use gnarl_partition::PartitionedDataset;
 
 use crate::access::PartAccess;
 use crate::client::{Client, ClientConfig};
+use crate::files::RemoteDescription;
 use crate::served::{Description, ServedPart};
 
 /// Settings of connections to servers of parts.
@@ -27,6 +28,58 @@ impl Default for Access {
     }
 }
 
+impl Access {
+    /// A server, and its parts by what it says of them. The hint is for one that wants another token.
+    fn server(&self, address: &str, token_hint: &str) -> Result<(Client, Vec<usize>)> {
+        let client = Client::connect(&ClientConfig {
+            token: self.token.clone(),
+            certificate: self.certificate.clone(),
+            deadline: self.deadline,
+            ..ClientConfig::new(address)
+        })?;
+        let abouts = client.describe().map_err(|e| match e.kind() {
+            Kind::Usage => e.hint(token_hint),
+            _ => e,
+        })?;
+        Ok((client, abouts.iter().map(|about| about.part).collect()))
+    }
+}
+
+/// Finds the description of the partition whose parts servers have, at the first of `addresses` with a catalog of nodes.
+///
+/// # Errors
+/// If a server does not reply in time, or refuses the token, with the hint; if none has a catalog, or they have parts of
+/// different partitions.
+pub fn find_description(
+    addresses: &[String],
+    access: &Access,
+    token_hint: &str,
+) -> Result<RemoteDescription> {
+    let mut found: Option<RemoteDescription> = None;
+    for address in addresses {
+        let (client, _) = access.server(address, token_hint)?;
+        let about = RemoteDescription::of(&client)?;
+        match &found {
+            Some(first) if first.manifest() != about.manifest() => {
+                let message =
+                    format!("{address} has parts of another partition than {}", addresses[0]);
+                let error = Error::usage(message);
+                return Err(error.hint("name servers of the parts of one partition"));
+            }
+            Some(first) if first.has_catalog() => {}
+            _ => found = Some(about),
+        }
+    }
+    match found {
+        Some(about) if about.has_catalog() => Ok(about),
+        Some(_) => {
+            let message = format!("{}: no catalog of the nodes there", addresses.join(", "));
+            Err(Error::usage(message).hint("copy nodes/ of the partition to one of the servers"))
+        }
+        None => Err(Error::usage("no servers are named").hint("such as http://10.0.0.1:7070")),
+    }
+}
+
 /// Opens parts with local files; the others are reached through the first server of `addresses` that has them.
 ///
 /// # Errors
@@ -40,17 +93,7 @@ pub fn open_parts(
     let mut servers = Vec::new();
     let complete = (0..cut.num_parts()).all(|part| cut.has_part(part));
     for address in addresses.iter().filter(|_| !complete) {
-        let client = Client::connect(&ClientConfig {
-            token: access.token.clone(),
-            certificate: access.certificate.clone(),
-            deadline: access.deadline,
-            ..ClientConfig::new(address)
-        })?;
-        let abouts = client.describe().map_err(|e| match e.kind() {
-            Kind::Usage => e.hint(token_hint),
-            _ => e,
-        })?;
-        servers.push((client, abouts.iter().map(|about| about.part).collect::<Vec<_>>()));
+        servers.push(access.server(address, token_hint)?);
     }
     let find = |part: usize| {
         if cut.has_part(part) {

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use arrow_flight::flight_service_server::{FlightService, FlightServiceServer};
 use futures::TryStreamExt;
 use gnarl_common::{Error, Kind, Result};
+use gnarl_partition::PartitionedDataset;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::service::interceptor::InterceptedService;
 
+use crate::files::Files;
 use crate::security::{Guard, Tls, check_address};
 use crate::served::ServedPart;
 use crate::service::Service;
@@ -57,8 +59,29 @@ impl Server {
     /// # Errors
     /// If the address is taken, or is public without a token and encryption.
     pub fn start(parts: Vec<Arc<ServedPart>>, config: &ServerConfig) -> Result<Self> {
+        let none = Err(Error::usage("this server does not describe its partition"));
+        Self::of_parts(parts, none, config)
+    }
+
+    /// As [`Server::start`], of parts of `cut`: clients that have no folder of it fetch what describes it.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn of_partition(
+        cut: &PartitionedDataset,
+        parts: Vec<Arc<ServedPart>>,
+        config: &ServerConfig,
+    ) -> Result<Self> {
+        Self::of_parts(parts, Files::open(cut), config)
+    }
+
+    fn of_parts(
+        parts: Vec<Arc<ServedPart>>,
+        files: Result<Files>,
+        config: &ServerConfig,
+    ) -> Result<Self> {
         let meter = Meter::default();
-        Self::launch(Service::new(parts, meter.clone()), meter, (config, 1))
+        Self::launch(Service::new(parts, files, meter.clone()), meter, (config, 1))
     }
 
     /// Serves the calls of batch workers or of their coordinator until the server is dropped.

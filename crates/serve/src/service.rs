@@ -18,8 +18,9 @@ use gnarl_sample::parts::AsOf;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::codec::{found_batch, gradients_of, keys_of, narrow, nodes_of, times_of, triples_batch};
-use crate::command::{self, Column, Command, GetTicket, Whole, WholeSplit};
+use crate::command::{self, Column, Command, FILES, GetTicket, Whole, WholeSplit};
 use crate::failure::{status, status_of};
+use crate::files::Files;
 use crate::served::ServedPart;
 use crate::targets::STRETCH;
 use crate::traffic::Meter;
@@ -28,6 +29,8 @@ use crate::traffic::Meter;
 #[derive(Clone)]
 pub(crate) struct Service {
     parts: Arc<Vec<Arc<ServedPart>>>,
+    /// What describes their partition, or why nothing does.
+    files: Arc<Result<Files>>,
     meter: Meter,
 }
 
@@ -35,9 +38,13 @@ pub(crate) type Answer<T> = Result<Response<T>, Status>;
 pub(crate) type Replies<T> = BoxStream<'static, Result<T, Status>>;
 
 impl Service {
-    /// A service of `parts` that counts bytes by `meter`.
-    pub(crate) fn new(parts: Vec<Arc<ServedPart>>, meter: Meter) -> Self {
-        Self { parts: Arc::new(parts), meter }
+    /// A service of `parts` and the files of their partition that counts bytes by `meter`.
+    pub(crate) fn new(parts: Vec<Arc<ServedPart>>, files: Result<Files>, meter: Meter) -> Self {
+        Self { parts: Arc::new(parts), files: Arc::new(files), meter }
+    }
+
+    fn files(&self) -> Result<&Files> {
+        self.files.as_ref().as_ref().map_err(Error::clone)
     }
 
     fn part(&self, part: usize) -> Result<&ServedPart> {
@@ -113,6 +120,9 @@ impl Service {
                 let width = part.target_feature_width();
                 found.map(|found| found_batch(found, "place", width)).transpose()
             }
+            // A reply of one piece.
+            GetTicket::File(_) if from > 0 => Ok(None),
+            GetTicket::File(piece) => self.files()?.read(piece).map(Some),
         }
     }
 
@@ -227,18 +237,24 @@ impl FlightService for Service {
 
     async fn do_action(&self, request: Request<Action>) -> Answer<Self::DoActionStream> {
         let action = request.into_inner().r#type;
-        if action != "describe" {
-            return unsupported(&format!("the action '{action}'"));
-        }
-        let all: Vec<_> = self.parts.iter().flat_map(|part| part.describe()).collect();
-        let result = arrow_flight::Result { body: command::write(&all).into() };
+        let body = match action.as_str() {
+            "describe" => {
+                let parts = self.parts.iter().flat_map(|part| part.describe());
+                command::write(&parts.collect::<Vec<_>>())
+            }
+            FILES => command::write(&self.files().map_err(|e| status(&e))?.list()),
+            _ => return unsupported(&format!("the action '{action}'")),
+        };
+        let result = arrow_flight::Result { body: body.into() };
         Ok(Response::new(stream::iter([Ok(result)]).boxed()))
     }
 
     async fn list_actions(&self, _: Request<Empty>) -> Answer<Self::ListActionsStream> {
         let description = "The parts held, as JSON".into();
         let describe = ActionType { r#type: "describe".into(), description };
-        Ok(Response::new(stream::iter([Ok(describe)]).boxed()))
+        let description = "The files that describe the partition, as JSON".into();
+        let files = ActionType { r#type: FILES.into(), description };
+        Ok(Response::new(stream::iter([Ok(describe), Ok(files)]).boxed()))
     }
 
     async fn do_exchange(

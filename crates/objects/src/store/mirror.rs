@@ -3,7 +3,7 @@
 use std::path::{Path as LocalPath, PathBuf};
 
 use bytes::Bytes;
-use gnarl_common::{Result, ResultExt};
+use gnarl_common::{Result, ResultExt, fnv1a};
 use object_store::{Error as StoreError, ObjectMeta, ObjectStoreExt};
 
 use super::cache::CacheSettings;
@@ -13,7 +13,7 @@ use super::listing::list;
 use super::remote::Remote;
 use super::target::Target;
 use super::upload::{object, removal};
-use super::versions::{number_of, version_of};
+use super::versions::version_of;
 use crate::uri::Uri;
 
 /// The folder of the cache with one folder per address.
@@ -27,7 +27,7 @@ const ATTEMPTS: usize = 10;
 /// If this user has no folder for caches.
 pub fn working_folder(uri: &Uri) -> Result<PathBuf> {
     let settings = CacheSettings::of_environment()?;
-    let name = format!("{}-{:016x}", uri.name(), number_of(&uri.to_string()));
+    let name = format!("{}-{:016x}", uri.name(), fnv1a(uri.to_string().bytes()));
     Ok(settings.folder.join(FOLDERS).join(name))
 }
 

@@ -17,7 +17,7 @@ mod tests;
 mod upload;
 mod versions;
 
-pub use cache::{CacheSettings, Wanted, fetch};
+pub use cache::{CacheSettings, CachedFolder, Wanted, fetch};
 pub use local::{local, place_of};
 pub use mirror::{Mirror, working_folder};
 pub use remote::Remote;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt64Array};
+use arrow_array::{Array as _, ArrayRef, BinaryArray, Int64Array, RecordBatch, UInt64Array};
 use arrow_schema::ArrowError;
 use gnarl_common::{Error, Result};
 
@@ -61,6 +61,18 @@ pub(crate) fn times_of(batches: &[RecordBatch]) -> Result<Vec<i64>> {
         all.extend_from_slice(times.ok_or_else(|| wrong("time", "64-bit integers"))?.values());
     }
     Ok(all)
+}
+
+/// Bytes as a batch of one row, `bytes`.
+pub(crate) fn bytes_batch(bytes: &[u8]) -> Result<RecordBatch> {
+    batch([("bytes", Arc::new(BinaryArray::from_iter_values([bytes])))])
+}
+
+/// The bytes in the only row of the column `bytes`.
+pub(crate) fn bytes_of(batches: &[RecordBatch]) -> Result<&[u8]> {
+    let only = batches.first().map(|batch| column(batch, "bytes")).transpose()?;
+    let only = only.and_then(|bytes| bytes.as_binary_opt::<i32>()).filter(|bytes| bytes.len() == 1);
+    only.map(|bytes| bytes.value(0)).ok_or_else(|| wrong("bytes", "one row of them"))
 }
 
 fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<RecordBatch> {

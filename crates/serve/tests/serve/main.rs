@@ -1,5 +1,6 @@
 //! Servers of parts and their clients: answers equal those of the graph here.
 
+mod description;
 mod heterogeneous;
 mod homogeneous;
 mod targets;

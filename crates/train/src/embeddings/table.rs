@@ -45,9 +45,8 @@ impl TableSpec {
             true => (6.0 / (count as f32 + config.model.hidden as f32)).sqrt(),
             false => 1.0 / (width as f32).sqrt(),
         });
-        let hash = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
         let key = Key::new(config.train.seed).with(4);
-        let key = key.with(node_type.bytes().fold(0xcbf2_9ce4_8422_2325, hash));
+        let key = key.with(gnarl_common::fnv1a(node_type.bytes()));
         let optimizer = config.embedding.optimizer(&config.optimizer)?;
         let name = format!("embedding.{node_type}");
         let in_turns = config.train.strategy == Strategy::Disaggregated;

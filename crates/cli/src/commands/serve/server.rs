@@ -24,7 +24,7 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         .collect::<Result<_>>()?;
     let _stoppable = Stoppable::new("when requests under way are answered");
     let start = Instant::now();
-    let server = Server::start(held.clone(), &config(args)?)?;
+    let server = Server::of_partition(&parts, held.clone(), &config(args)?)?;
     tracing::info!("serving parts {which:?} of {} at {}", args.parts.display(), server.uri());
     interrupt::wait();
     let uri = server.uri();

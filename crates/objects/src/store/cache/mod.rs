@@ -1,24 +1,23 @@
 //! Datasets of object stores, fetched into a folder of this host.
 
+mod folder;
 mod room;
 mod settings;
 mod usage;
 
 use std::path::PathBuf;
 
-use gnarl_common::staging::Staging;
-use gnarl_common::{Error, Kind, Result, ResultExt};
+use gnarl_common::{Error, Kind, Result, fnv1a};
 use object_store::ObjectMeta;
 use object_store::path::Path as ObjectPath;
 
 use crate::store::download::download;
 use crate::store::listing::list;
 use crate::store::remote::Remote;
-use crate::store::versions::{number_of, version_of};
+use crate::store::versions::version_of;
 use crate::uri::Uri;
-use room::make_room;
+pub use folder::CachedFolder;
 pub use settings::CacheSettings;
-use usage::Usage;
 
 /// The files of a folder in a store.
 #[derive(Clone, Copy)]
@@ -71,29 +70,13 @@ pub(crate) fn fetch_objects(
         let message = format!("{uri}: no {} among {} objects", markers.join(" or "), objects.len());
         return Err(Error::usage(message).hint("name the folder itself, and its bucket"));
     };
-    let root = &settings.folder;
-    std::fs::create_dir_all(root).at(root)?;
     let name = format!("{}-{:016x}", uri.name(), key(uri, &objects));
-    let folder = root.join(&name);
-    loop {
-        // Before the folder is looked for: what is in use is not removed.
-        let usage = Usage::begin(root, &name)?;
-        if folder.join(marker).exists() {
-            usage.keep();
-            return Ok(folder);
-        }
-        drop(usage);
-        let _alone = Usage::alone(root, &name)?;
-        // Another process may have fetched it meanwhile.
-        if !folder.join(marker).exists() {
-            let bytes = objects.iter().map(|(_, meta)| meta.size).sum();
-            make_room(uri, bytes, settings)?;
-            let staging = Staging::create(&folder, marker)?;
-            tracing::info!("fetching {uri}: {bytes} bytes in {} files", objects.len());
-            remote.wait(download(&remote.target, &objects, staging.path()))?;
-            staging.commit()?;
-        }
-    }
+    let bytes = objects.iter().map(|(_, meta)| meta.size).sum();
+    let folder = CachedFolder { address: &uri.to_string(), name: &name, marker, bytes };
+    folder.fetch(settings, |place| {
+        tracing::info!("fetching {uri}: {bytes} bytes in {} files", objects.len());
+        remote.wait(download(&remote.target, &objects, place))
+    })
 }
 
 /// Objects by the names of their files, ascending.
@@ -126,5 +109,5 @@ fn key(uri: &Uri, objects: &[(String, ObjectMeta)]) -> u64 {
     for (name, meta) in objects {
         text += &format!("\n{name}\t{}", version_of(meta));
     }
-    number_of(&text)
+    fnv1a(text.bytes())
 }

@@ -6,13 +6,12 @@ use gnarl_common::{Error, Kind, Result, ResultExt};
 
 use super::settings::CacheSettings;
 use super::usage;
-use crate::uri::Uri;
 
 /// Removes datasets, those used longest ago first, until `bytes` more fit.
 ///
 /// # Errors
 /// [`Kind::Limit`] if they do not fit in the empty cache, or in what the datasets in use leave.
-pub(super) fn make_room(uri: &Uri, bytes: u64, settings: &CacheSettings) -> Result<()> {
+pub(super) fn make_room(address: &str, bytes: u64, settings: &CacheSettings) -> Result<()> {
     let size = |bytes: u64| ByteSize::b(bytes).to_string();
     let refused = |message: String| {
         Err(Error::new(Kind::Limit, message).hint(format!(
@@ -22,7 +21,7 @@ pub(super) fn make_room(uri: &Uri, bytes: u64, settings: &CacheSettings) -> Resu
     };
     if bytes > settings.bytes {
         return refused(format!(
-            "{uri}: has {}, and the cache at most {}",
+            "{address}: has {}, and the cache at most {}",
             size(bytes),
             size(settings.bytes)
         ));
@@ -50,7 +49,7 @@ pub(super) fn make_room(uri: &Uri, bytes: u64, settings: &CacheSettings) -> Resu
     }
     if taken + bytes > settings.bytes {
         return refused(format!(
-            "{uri}: has {}, and datasets in use leave {} of {}",
+            "{address}: has {}, and datasets in use leave {} of {}",
             size(bytes),
             size(settings.bytes.saturating_sub(taken)),
             size(settings.bytes)
