@@ -7,6 +7,13 @@ Geometric, and :func:`train` trains a model of gnarl's own. Nothing here needs P
 from __future__ import annotations
 
 import os
+import sys
+
+from gnarl._process import is_command
+
+# A command has its process to itself, and takes the faster allocator. Others may fork: the system's is whole in a child.
+if is_command(getattr(sys, "argv", []), sys.orig_argv):
+    os.environ.setdefault("GNARL_ALLOCATOR", "mimalloc")
 
 from gnarl import _gnarl, callbacks
 from gnarl._commands import evaluate, generate, import_, infer, inspect, partition, plan, train

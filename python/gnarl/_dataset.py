@@ -330,6 +330,7 @@ def open(
 def connect(
     servers: str | Sequence[str],
     *,
+    batches: bool = False,
     token_file: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
     deadline: float = 60.0,
@@ -343,6 +344,9 @@ def connect(
 
     Args:
         servers: An address, ``"http://HOST:PORT"`` or ``"https://…"``, or those of all servers of the parts.
+        batches: True if the servers make the batches of loaders, too (``gnarl serve --batches``), each of any nodes: this
+            host neither samples nor gathers, and asks them in turns, as many at a time as a loader has threads and
+            workers. Batches are the same, and another server stands in for one that does not reply.
         token_file: A file with the servers' token.
         certificate: The certificate to trust, a PEM file, for ``https``.
         deadline: Seconds until a server that does not reply is an error, retries included.
@@ -350,12 +354,12 @@ def connect(
 
     Raises:
         RankError: If a server does not reply in time.
-        UsageError: If no server has a part, or they have parts of different partitions.
+        UsageError: If no server has a part, they have parts of different partitions, or one makes no batches and is to.
         LimitError: If the description does not fit in the cache on disk.
     """
     addresses = [servers] if isinstance(servers, str) else list(servers)
     files = _checked(token_file, certificate, cache)
-    return _of_graph(_gnarl.Graph.connect(addresses, *files, deadline, cache))
+    return _of_graph(_gnarl.Graph.connect(addresses, *files, deadline, cache, batches))
 
 
 def _checked(

@@ -93,8 +93,9 @@ class Graph:
         certificate: str | PathLike[str] | None = None,
         deadline: float = 60.0,
         cache: int = 0,
+        batches: bool = False,
     ) -> Graph:
-        """Opens the partition of servers by their addresses alone."""
+        """Opens the partition of servers by their addresses alone; they make the batches of loaders if `batches`."""
 
     def __reduce__(self) -> tuple[Callable[..., Graph], tuple[Any, ...]]: ...
     @property

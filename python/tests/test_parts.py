@@ -176,6 +176,48 @@ def test_addresses_of_servers_suffice(dataset, parts, tmp_path, monkeypatch):
         gnarl.connect([])
 
 
+def digest_made(servers, token):
+    return digest(gnarl.connect(servers, batches=True, token_file=token))
+
+
+def test_servers_make_batches(dataset, parts, tmp_path, monkeypatch):
+    monkeypatch.setenv("GNARL_CACHE", str(tmp_path / "cache"))
+    token = tmp_path / "token"
+    token.write_text("7d5bd5c2aa3d4ed0b9a7c5f0c4a1be61\n")
+    token.chmod(0o600)
+    lean = tmp_path / "lean"
+    shutil.copytree(parts, lean, ignore=shutil.ignore_patterns("part-1", "part-2"))
+    expected = digest(dataset)
+    with contextlib.ExitStack() as running:
+        whole = running.enter_context(serving(parts, token, "--batches"))
+        # The other worker has one part, and reads the others from the first.
+        some = running.enter_context(serving(lean, token, "--part", "0", "--batches", "--servers", whole))
+        opened = gnarl.connect([whole, some], batches=True, token_file=token)
+        for threads in (1, 4):
+            assert digest(opened, threads=threads) == expected
+        for method in ("spawn", "fork"):
+            with multiprocessing.get_context(method).Pool(2) as pool:
+                assert pool.starmap(digest_made, [([some, whole], token)] * 2, chunksize=1) == [expected] * 2, method
+                assert pool.map(digest, [opened] * 2, chunksize=1) == [expected] * 2, method
+        with serving(parts, token, "--batches") as gone:
+            opened = gnarl.connect([gone, whole], batches=True, token_file=token)
+            loader = batches(opened)
+            first = next(loader)
+        rest = list(loader)
+        both = [first, *rest]
+        assert [batch[1].tolist() for batch in both] == [batch[1].tolist() for batch in batches(dataset)]
+        plain = running.enter_context(serving(parts, token))
+        with pytest.raises(gnarl.UsageError, match="makes no batches"):
+            gnarl.connect([whole, plain], batches=True, token_file=token)
+    opened = None
+    with serving(parts, token, "--batches") as gone:
+        opened = gnarl.connect(gone, batches=True, token_file=token, deadline=1)
+    start = time.monotonic()
+    with pytest.raises(gnarl.RankError, match="no reply from"):
+        list(batches(opened))
+    assert time.monotonic() - start < 30
+
+
 def test_served_parts_give_the_same_batches_in_any_process(dataset, served):
     place, options = served
     opened = gnarl.open(place, **options)

@@ -1,9 +1,7 @@
-//! The memory allocator, and a mode with little unused memory.
+//! A mode of the allocator of commands, mimalloc, with little unused memory.
 
-use mimalloc::MiMalloc;
-
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+// For `mi_option_set`: programs name it as their allocator themselves.
+use mimalloc as _;
 
 /// Budget from which the time that data pages of 2 MiB save outweighs what they round up: within 96 MB they nearly double
 /// the peak of a run, and an epoch is a tenth shorter.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
 
+use crate::ends::{EdgeKind, Ends, LeftOut};
 use crate::graph::{LoaderGraph, Seeds};
 use crate::negatives::{Candidates, Negatives};
 
@@ -31,15 +32,6 @@ pub struct SeedEdges {
     pub(crate) left_out: Option<LeftOut>,
 }
 
-/// The edges of a batch as sampled edges, by which a model would see what it is to predict.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LeftOut {
-    /// The edge type of the batch's edges.
-    pub edge_type: usize,
-    /// The edge type that has them the other way round, too.
-    pub reversed: Option<usize>,
-}
-
 /// The examples of a loader.
 #[derive(Debug)]
 pub(crate) enum Examples {
@@ -52,15 +44,6 @@ pub(crate) enum Examples {
 pub(crate) struct Drawn {
     sources: Option<Candidates>,
     destinations: Option<Candidates>,
-}
-
-/// The nodes of an example or a negative, by seed type.
-#[derive(Debug, Default)]
-pub(crate) struct Ends {
-    pub sources: Vec<u32>,
-    pub destinations: Vec<u32>,
-    pub negative_sources: Vec<u32>,
-    pub negative_destinations: Vec<u32>,
 }
 
 impl SeedEdges {
@@ -139,6 +122,16 @@ impl SeedEdges {
     #[must_use]
     pub fn leaving_out(self, edge_type: usize, reversed: Option<usize>) -> Self {
         Self { left_out: Some(LeftOut { edge_type, reversed }), ..self }
+    }
+
+    /// The kind of edges.
+    pub(crate) fn kind(&self) -> EdgeKind {
+        EdgeKind {
+            source_type: self.sources.node_type,
+            destination_type: self.destinations.node_type,
+            negatives: self.negatives,
+            left_out: self.left_out,
+        }
     }
 
     /// The time of each of the edges at `places`, if they have any.

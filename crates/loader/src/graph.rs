@@ -29,6 +29,9 @@ pub struct LoaderGraph {
     edge_columns: Vec<EdgeColumns>,
     /// Number of edges of each type, where it is known.
     edge_counts: Vec<Option<u64>>,
+    /// Servers that make batches, in place of this process.
+    #[cfg(feature = "serve")]
+    batch_servers: Option<Arc<Vec<gnarl_serve::Client>>>,
     /// True if files exceed the memory that is free, so that many rows are read at a time.
     ahead: bool,
 }
@@ -177,6 +180,8 @@ impl LoaderGraph {
             node_times,
             edge_columns,
             edge_counts,
+            #[cfg(feature = "serve")]
+            batch_servers: None,
             ahead: false,
         })
     }
@@ -195,6 +200,27 @@ impl LoaderGraph {
     /// The name of the dataset.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The graph with servers that make its batches.
+    #[cfg(feature = "serve")]
+    pub(crate) fn with_batch_servers(self, servers: Vec<gnarl_serve::Client>) -> Self {
+        Self { batch_servers: Some(Arc::new(servers)), ..self }
+    }
+
+    /// Servers that make batches, in place of this process.
+    #[cfg(feature = "serve")]
+    pub(crate) fn batch_servers(&self) -> Option<&Arc<Vec<gnarl_serve::Client>>> {
+        self.batch_servers.as_ref()
+    }
+
+    /// Rejects connections of another process.
+    ///
+    /// # Errors
+    /// [`gnarl_common::Kind::Usage`] after a fork.
+    #[cfg(feature = "serve")]
+    pub(crate) fn check_process(&self) -> Result<()> {
+        self.lists.check_process()
     }
 
     /// Rejects parts, where `what` is of the whole graph.

@@ -33,6 +33,7 @@
 
 mod batch;
 mod columns;
+mod ends;
 mod epoch;
 mod examples;
 mod gate;
@@ -46,11 +47,19 @@ mod options;
 mod partitioned;
 #[cfg(feature = "serve")]
 mod parts;
+#[cfg(feature = "serve")]
+mod remote;
 mod repeated;
+mod request;
 mod rows;
 mod sampler;
 mod schedule;
 mod scratches;
+#[cfg(feature = "serve")]
+mod served;
+mod source;
+#[cfg(feature = "serve")]
+mod wire;
 
 pub use batch::{Batch, BatchEdges, BatchLinks, BatchNodes};
 pub use epoch::Epoch;
@@ -64,3 +73,5 @@ pub use options::{Columns, LoaderOptions};
 pub use parts::PartsOptions;
 pub use rows::{FeatureRows, LabelRows};
 pub use sampler::NeighborSampler;
+#[cfg(feature = "serve")]
+pub use served::BatchMaker;

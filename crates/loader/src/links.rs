@@ -7,39 +7,37 @@ use gnarl_common::rng::Key;
 use gnarl_sample::{FrontierBatch, HeteroScratch};
 
 use crate::batch::BatchLinks;
-use crate::examples::{Ends, LeftOut, SeedEdges};
+use crate::ends::{EdgeKind, Ends, LeftOut};
 use crate::negatives::Negatives;
 use crate::sampler::{NeighborSampler, Trees};
 
-/// The neighborhood of the edges at `places`, whose endpoints are `ends`; the positions of these, and the time of each edge.
+/// The neighborhood of the edges at `places`, whose endpoints are `ends`, in time as of `times`; the positions of these.
 pub(crate) fn around(
     sampler: &NeighborSampler,
-    edges: &SeedEdges,
-    (places, ends): (&[u32], &Ends),
+    of: EdgeKind,
+    (places, ends, times): (&[u32], &Ends, Option<&[i64]>),
     key: Key,
     scratch: &mut HeteroScratch,
-) -> Result<(FrontierBatch, BatchLinks, Option<Vec<i64>>)> {
-    let times = edges.times(places).filter(|_| sampler.is_timed());
+) -> Result<(FrontierBatch, BatchLinks)> {
     let (mut found, links) = match sampler.is_disjoint() {
-        true => disjoint(sampler, edges, (places, ends), times.as_deref(), key, scratch)?,
-        false => shared(sampler, edges, ends, key, scratch)?,
+        true => disjoint(sampler, of, (places, ends), times, key, scratch)?,
+        false => shared(sampler, of, ends, key, scratch)?,
     };
-    if let Some(of) = edges.left_out {
+    if let Some(of) = of.left_out {
         leave_out(&mut found, of, ends);
     }
-    Ok((found, links, times))
+    Ok((found, links))
 }
 
 /// A neighborhood in which endpoints that are equal share a node.
 fn shared(
     sampler: &NeighborSampler,
-    edges: &SeedEdges,
+    of: EdgeKind,
     ends: &Ends,
     key: Key,
     scratch: &mut HeteroScratch,
 ) -> Result<(FrontierBatch, BatchLinks)> {
-    let src = edges.sources.node_type;
-    let dst = edges.destinations.node_type;
+    let (src, dst) = (of.source_type, of.destination_type);
     let from: [&[u32]; 2] = [&ends.sources, &ends.negative_sources];
     let to: [&[u32]; 2] = [&ends.destinations, &ends.negative_destinations];
     let trees = Trees { names: &[], times: None };
@@ -108,17 +106,16 @@ fn keep<T>(values: &mut Vec<T>, kept: &[bool]) {
 /// number of the edge, as PyTorch Geometric tells them.
 fn disjoint(
     sampler: &NeighborSampler,
-    edges: &SeedEdges,
+    of: EdgeKind,
     (places, ends): (&[u32], &Ends),
     times: Option<&[i64]>,
     key: Key,
     scratch: &mut HeteroScratch,
 ) -> Result<(FrontierBatch, BatchLinks)> {
-    let src = edges.sources.node_type;
-    let dst = edges.destinations.node_type;
+    let (src, dst) = (of.source_type, of.destination_type);
     let count = places.len();
     // Negatives come round by round.
-    let rounds = by_round(edges.negatives, ends.negative_destinations.len(), count);
+    let rounds = by_round(of.negatives, ends.negative_destinations.len(), count);
     let mut sources = ends.sources.clone();
     sources.extend_from_slice(&ends.negative_sources);
     let mut destinations = ends.destinations.clone();
@@ -128,7 +125,7 @@ fn disjoint(
     let negatives = |end: u64, some: usize| {
         let all = rounds[..some].iter();
         all.map(move |&negative| {
-            let (edge, round) = edges.negatives.example(negative, count);
+            let (edge, round) = of.negatives.example(negative, count);
             (edge, 2 + 2 * round as u64 + end)
         })
     };

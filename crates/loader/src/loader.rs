@@ -2,22 +2,25 @@
 
 use std::sync::Arc;
 
-use gnarl_common::memory::SparePages;
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{HeteroFanouts, HeteroScratch};
 
 use crate::batch::Batch;
-use crate::columns;
 use crate::epoch::Epoch;
 use crate::examples::{Examples, SeedEdges};
 use crate::graph::{LoaderGraph, Seeds};
-use crate::links;
 use crate::options::LoaderOptions;
-use crate::sampler::{NeighborSampler, Trees};
+#[cfg(feature = "serve")]
+use crate::remote::RemoteBatches;
+use crate::request::{Around, BatchRequest};
+use crate::sampler::NeighborSampler;
 use crate::schedule::Schedule;
 use crate::scratches::Scratches;
+use crate::source::{BatchSource, OwnBatches};
+#[cfg(feature = "serve")]
+use crate::wire::BatchSpec;
 
 /// Makes batches around seeds: their sampled neighborhoods with features and labels. Cloning is cheap.
 #[derive(Debug, Clone)]
@@ -27,11 +30,18 @@ pub struct NeighborLoader(Arc<Inner>);
 struct Inner {
     graph: Arc<LoaderGraph>,
     examples: Examples,
-    sampler: NeighborSampler,
+    source: Box<dyn BatchSource>,
+    facts: Facts,
     options: LoaderOptions,
     scratches: Arc<Scratches>,
-    /// Memory of features that are not in use any more.
-    rows: Arc<SparePages>,
+}
+
+/// Facts about the sampler that requests depend on.
+#[derive(Debug)]
+struct Facts {
+    rule: Rule,
+    disjoint: bool,
+    timed: bool,
 }
 
 impl NeighborLoader {
@@ -92,9 +102,14 @@ impl NeighborLoader {
             options.time,
             options.threads,
         )?;
+        let facts = Facts {
+            rule: sampler.rule(),
+            disjoint: sampler.is_disjoint(),
+            timed: sampler.is_timed(),
+        };
+        let source = source(&graph, sampler, (fanouts, &options));
         let scratches = Arc::new(Scratches::new(options.threads));
-        let rows = Arc::default();
-        Ok(Self(Arc::new(Inner { graph, examples, sampler, options, scratches, rows })))
+        Ok(Self(Arc::new(Inner { graph, examples, source, facts, options, scratches })))
     }
 
     /// Number of batches of an epoch.
@@ -152,37 +167,47 @@ impl NeighborLoader {
     }
 
     fn batch(&self, places: &[u32], key: Key, scratch: &mut HeteroScratch) -> Result<Batch> {
-        let input_ids = places.iter().map(|&place| place.into()).collect();
+        self.0.source.batch(&self.request(places, key)?, scratch)
+    }
+
+    /// The request for the batch of the examples at `places`.
+    fn request(&self, places: &[u32], key: Key) -> Result<BatchRequest> {
+        let Inner { examples, facts, .. } = &*self.0;
         let plain = key;
-        let key = match (self.0.sampler.rule(), places.first()) {
+        let key = match (facts.rule, places.first()) {
             // Its numbers are of sources: by one key those with large ones would be missing from a whole epoch.
             (Rule::Labor, Some(&first)) => key.with(first.into()),
             _ => key,
         };
-        let Inner { graph, sampler, options, rows, .. } = &*self.0;
-        let columns = (options.columns, rows);
-        match &self.0.examples {
+        let (around, times) = match examples {
             Examples::Nodes(seeds) => {
-                let own: Vec<u32> =
-                    places.iter().map(|&place| seeds.nodes[place as usize]).collect();
-                let times = seeds.times.as_ref().filter(|_| sampler.is_disjoint()).map(|times| {
+                let nodes = places.iter().map(|&place| seeds.nodes[place as usize]).collect();
+                let times = seeds.times.as_ref().filter(|_| facts.disjoint).map(|times| {
                     places.iter().map(|&place| times[place as usize]).collect::<Vec<i64>>()
                 });
-                let names: Vec<u64> = places.iter().map(|&place| place.into()).collect();
-                let in_time = times.as_deref().filter(|_| sampler.is_timed());
-                let trees = Trees { names: &names, times: in_time };
-                let found = sampler.around(&[(seeds.node_type, &own)], trees, key, scratch)?;
-                let batch = columns::batch(graph, found, seeds.node_type, input_ids, columns)?;
-                Ok(Batch { seed_times: times, ..batch })
+                (Around::Nodes { node_type: seeds.node_type, nodes }, times)
             }
             Examples::Edges(edges, drawn) => {
                 let ends = edges.ends(places, drawn, plain)?;
-                let (found, links, times) =
-                    links::around(sampler, edges, (places, &ends), key, scratch)?;
-                let src = edges.sources.node_type;
-                let batch = columns::batch(graph, found, src, input_ids, columns)?;
-                Ok(Batch { seed_times: times, links: Some(links), ..batch })
+                let times = edges.times(places).filter(|_| facts.timed);
+                (Around::Edges(edges.kind(), ends), times)
             }
-        }
+        };
+        Ok(BatchRequest { places: places.to_vec(), key, around, times })
     }
+}
+
+/// The source of batches of `graph`: its batch servers, if it has some, or this process.
+#[cfg_attr(not(feature = "serve"), expect(unused_variables, reason = "there are no servers"))]
+fn source(
+    graph: &Arc<LoaderGraph>,
+    sampler: NeighborSampler,
+    (fanouts, options): (&HeteroFanouts, &LoaderOptions),
+) -> Box<dyn BatchSource> {
+    #[cfg(feature = "serve")]
+    if let Some(servers) = graph.batch_servers() {
+        let spec = BatchSpec::of((fanouts, sampler.rule()), options);
+        return Box::new(RemoteBatches::new(graph.clone(), servers, &spec));
+    }
+    Box::new(OwnBatches::new(sampler, options.columns))
 }

@@ -8,7 +8,9 @@ use gnarl_graph::Dataset;
 use gnarl_partition::{PartLayout, PartitionedDataset};
 use gnarl_sample::EdgeServices;
 use gnarl_sample::parts::Routes;
-use gnarl_serve::{Description, PartAccess, PartitionedFeatures, describe_type, open_parts};
+use gnarl_serve::{
+    Description, PartAccess, PartitionedFeatures, batch_servers, describe_type, open_parts,
+};
 use gnarl_store::cache::CachePolicy;
 use gnarl_store::{FeatureStore, Normalize};
 
@@ -72,7 +74,16 @@ impl LoaderGraph {
         check_catalog(&catalog, &lists)?;
         let name = cut.manifest().source.name.clone();
         let own = Self::of_catalog(&catalog, dir, lists, features, (columns, counts))?;
-        Ok(own.named(name))
+        let own = own.named(name);
+        if !options.batches {
+            return Ok(own);
+        }
+        if options.servers.is_empty() {
+            let message = "there are no servers that make batches";
+            return Err(Error::usage(message).hint("such as http://10.0.0.1:7070"));
+        }
+        let makers = batch_servers(&options.servers, &options.access, hints.0)?;
+        Ok(own.with_batch_servers(makers))
     }
 }
 

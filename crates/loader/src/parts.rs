@@ -17,6 +17,8 @@ pub struct PartsOptions {
     pub access: Access,
     /// Bytes of memory for features of other hosts.
     pub cache: u64,
+    /// True if the servers make batches, too (`gnarl serve --batches`), in place of this process.
+    pub batches: bool,
 }
 
 /// The lists of a partitioned graph.

@@ -4,11 +4,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gnarl_common::Result;
+use gnarl_common::{Kind, Result};
 use gnarl_graph::generate::{Attributes, HeteroOptions, RmatOptions, heterogeneous, rmat};
 use gnarl_graph::{Dataset, Triple};
 use gnarl_loader::{
-    Batch, LoaderGraph, LoaderOptions, Negatives, NeighborLoader, PartsOptions, SeedEdges,
+    Batch, BatchMaker, LoaderGraph, LoaderOptions, Negatives, NeighborLoader, PartsOptions,
+    SeedEdges,
 };
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_sample::HeteroFanouts;
@@ -158,4 +159,107 @@ fn served_parts_of_a_heterogeneous_graph_give_its_batches() {
             }
         }
     }
+}
+
+/// A server of no part that makes batches of the parts in `place`.
+fn batch_server(made: &PartitionedDataset, place: &Path) -> Server {
+    let graph = LoaderGraph::open_parts(place, &PartsOptions::default()).unwrap();
+    let maker = Arc::new(BatchMaker::new(Arc::new(graph), 2));
+    let held = (0..3).map(|part| Arc::new(ServedPart::open(made, part).unwrap()));
+    Server::of_partition(made, held.collect(), Some(maker), &ServerConfig::default()).unwrap()
+}
+
+/// A folder with what describes the parts, and the graph in it whose batches servers make.
+fn served(place: &Path, servers: &[&Server]) -> Arc<LoaderGraph> {
+    let lean = place.with_extension("lean");
+    std::fs::create_dir_all(lean.join("nodes")).unwrap();
+    let made = PartitionedDataset::open(place).unwrap();
+    for name in gnarl_partition::describing_files(&made).unwrap() {
+        std::fs::copy(place.join(&name), lean.join(&name)).unwrap();
+    }
+    let servers = servers.iter().map(|server| server.uri()).collect();
+    let options = PartsOptions { servers, batches: true, ..Default::default() };
+    Arc::new(LoaderGraph::open_parts(&lean, &options).unwrap())
+}
+
+#[test]
+fn batch_servers_make_the_batches_of_the_graph() {
+    let dir = tempfile::tempdir().unwrap();
+    let attributes = Attributes { features: 6, classes: 3, train: 0.5, ..Default::default() };
+    let hetero = HeteroOptions { nodes: 800, edges: 8000, attributes, ..Default::default() };
+    let hetero = heterogeneous(&hetero, &dir.path().join("hetero")).unwrap().dataset;
+    for (name, dataset) in [("a", homogeneous(dir.path())), ("b", hetero)] {
+        let whole = Arc::new(LoaderGraph::open(&dataset).unwrap());
+        for layout in [PartLayout::EdgeCut, PartLayout::VertexCut] {
+            let place = dir.path().join(format!("{name}-{layout}"));
+            let made = cut(&dataset, layout, &place);
+            let servers = [batch_server(&made, &place), batch_server(&made, &place)];
+            let remote = served(&place, &servers.each_ref());
+            let triple: &Triple = &whole.schema().edge_types()[0];
+            let fanouts = HeteroFanouts::new(&[3, 2]).with(triple.clone(), &[-1, 1]);
+            for rule in [Rule::Exact, Rule::Labor] {
+                for node_type in 0..whole.schema().node_types().len() {
+                    let of = (&fanouts, rule);
+                    let expected = without_rows(batches(&whole, node_type, of));
+                    assert_eq!(batches(&remote, node_type, of), expected, "{layout}");
+                }
+            }
+            let (sources, destinations) = whole.edges_of(0).unwrap();
+            let (src, dst) = whole.schema().ends(0);
+            for (negatives, leaves_out) in [
+                (Negatives::None, false),
+                (Negatives::Pairs(1.5), true),
+                (Negatives::Destinations(2), false),
+            ] {
+                let links = |graph: &Arc<LoaderGraph>| -> Vec<Batch> {
+                    let from = graph.seeds(src, &sources[..150]).unwrap();
+                    let to = graph.seeds(dst, &destinations[..150]).unwrap();
+                    let edges = SeedEdges::new(from, to, negatives).unwrap();
+                    let edges = if leaves_out { edges.leaving_out(0, Some(0)) } else { edges };
+                    let of = (&fanouts, Rule::Exact);
+                    let loader = NeighborLoader::of_edges(graph.clone(), edges, of, options());
+                    without_rows(loader.unwrap().epoch(0).collect::<Result<_>>().unwrap())
+                };
+                assert_eq!(links(&remote), links(&whole), "{layout} {negatives:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_other_server_stands_in_for_one_that_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = homogeneous(dir.path());
+    let place = dir.path().join("parts");
+    let made = cut(&dataset, PartLayout::EdgeCut, &place);
+    let (first, second) = (batch_server(&made, &place), batch_server(&made, &place));
+    let remote = served(&place, &[&first, &second]);
+    let of = (&HeteroFanouts::new(&[4, 3]), Rule::Uniform);
+    let whole = Arc::new(LoaderGraph::open(&dataset).unwrap());
+    let expected = without_rows(batches(&whole, 0, of));
+    let loader = NeighborLoader::new(remote.clone(), remote.all(0), of, options()).unwrap();
+    let mut epoch = loader.epoch(1);
+    let mut found = vec![epoch.next().unwrap().unwrap()];
+    drop(first);
+    found.extend(epoch.map(|batch| batch.unwrap()));
+    assert_eq!(found, expected);
+    drop(second);
+    let servers = PartsOptions { servers: vec![], batches: true, ..Default::default() };
+    let error = LoaderGraph::open_parts(&place, &servers).unwrap_err();
+    assert_eq!(error.kind(), Kind::Usage);
+    assert!(error.to_string().contains("no servers that make batches"), "{error}");
+}
+
+#[test]
+fn servers_that_make_no_batches_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = homogeneous(dir.path());
+    let place = dir.path().join("parts");
+    let made = cut(&dataset, PartLayout::EdgeCut, &place);
+    let held = (0..3).map(|part| Arc::new(ServedPart::open(&made, part).unwrap()));
+    let server = Server::start(held.collect(), &ServerConfig::default()).unwrap();
+    let options = PartsOptions { servers: vec![server.uri()], batches: true, ..Default::default() };
+    let error = LoaderGraph::open_parts(&place, &options).unwrap_err();
+    assert_eq!(error.kind(), Kind::Usage);
+    assert!(error.to_string().contains("this server makes no batches"), "{error}");
 }

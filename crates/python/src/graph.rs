@@ -25,8 +25,8 @@ use crate::errors::Raise;
 pub struct Graph {
     pub inner: Arc<LoaderGraph>,
     parts: Parts,
-    /// True if its folder is one of the cache of this host.
-    connected: bool,
+    /// If its folder is one of the cache of this host: true if servers make batches.
+    connected: Option<bool>,
 }
 
 /// Servers, the files of a token and a certificate, the deadline in seconds, and bytes of cache.
@@ -49,7 +49,7 @@ fn access(parts: &Parts) -> gnarl_common::Result<Access> {
 }
 
 /// Opens the partition of some servers, whose description is fetched into the cache of this host.
-fn connect(parts: &Parts) -> gnarl_common::Result<LoaderGraph> {
+fn connect(parts: &Parts, batches: bool) -> gnarl_common::Result<LoaderGraph> {
     let description = find_description(&parts.0, &access(parts)?, TOKEN_HINT)?;
     let settings = CacheSettings::of_environment()?;
     let key = description.key();
@@ -60,11 +60,11 @@ fn connect(parts: &Parts) -> gnarl_common::Result<LoaderGraph> {
         bytes: description.bytes(),
     };
     let folder = folder.fetch(&settings, |place| description.write(place))?;
-    open(&folder, parts)
+    open(&folder, parts, batches)
 }
 
 /// Opens the dataset in a folder, or the partitioned one.
-fn open(path: &Path, parts: &Parts) -> gnarl_common::Result<LoaderGraph> {
+fn open(path: &Path, parts: &Parts, batches: bool) -> gnarl_common::Result<LoaderGraph> {
     let (servers, token, certificate, _, cache) = parts;
     if !path.join(PARTITION).exists() {
         if !servers.is_empty() || token.is_some() || certificate.is_some() {
@@ -74,7 +74,7 @@ fn open(path: &Path, parts: &Parts) -> gnarl_common::Result<LoaderGraph> {
         return LoaderGraph::open(&Dataset::open(path)?);
     }
     let access = access(parts)?;
-    let options = PartsOptions { servers: servers.clone(), access, cache: *cache };
+    let options = PartsOptions { servers: servers.clone(), access, cache: *cache, batches };
     LoaderGraph::open_parts(path, &options)
 }
 
@@ -141,13 +141,13 @@ impl Graph {
         cache: u64,
     ) -> PyResult<Self> {
         let parts = (servers, token_file, certificate, deadline, cache);
-        let opened = py.detach(|| open(&path, &parts));
-        Ok(Self { inner: Arc::new(opened.raise(py)?), parts, connected: false })
+        let opened = py.detach(|| open(&path, &parts, false));
+        Ok(Self { inner: Arc::new(opened.raise(py)?), parts, connected: None })
     }
 
-    /// Opens the partition of servers by their addresses alone.
+    /// Opens the partition of servers by their addresses alone; they make the batches of loaders if `batches`.
     #[staticmethod]
-    #[pyo3(signature = (servers, token_file=None, certificate=None, deadline=60.0, cache=0))]
+    #[pyo3(signature = (servers, token_file=None, certificate=None, deadline=60.0, cache=0, batches=false))]
     fn connect(
         py: Python<'_>,
         servers: Vec<String>,
@@ -155,18 +155,19 @@ impl Graph {
         certificate: Option<PathBuf>,
         deadline: f64,
         cache: u64,
+        batches: bool,
     ) -> PyResult<Self> {
         let parts = (servers, token_file, certificate, deadline, cache);
-        let opened = py.detach(|| connect(&parts));
-        Ok(Self { inner: Arc::new(opened.raise(py)?), parts, connected: true })
+        let opened = py.detach(|| connect(&parts, batches));
+        Ok(Self { inner: Arc::new(opened.raise(py)?), parts, connected: Some(batches) })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let graph = slf.get();
         let (servers, token, certificate, deadline, cache) = graph.parts.clone();
-        if graph.connected {
+        if let Some(batches) = graph.connected {
             // The folder of another host's cache may be elsewhere, or not there yet.
-            let args = (servers, token, certificate, deadline, cache);
+            let args = (servers, token, certificate, deadline, cache, batches);
             return (slf.get_type().getattr("connect")?, args).into_bound_py_any(slf.py());
         }
         let args = (graph.path(), servers, token, certificate, deadline, cache);

@@ -3,6 +3,7 @@
 //! Arrays leave as owned vectors that NumPy takes over without a copy. The interpreter's lock is released while Rust works.
 //! The public interface is in `python/gnarl`, which wraps this module.
 
+mod allocator;
 mod arrays;
 mod errors;
 mod graph;

@@ -13,10 +13,9 @@ use tokio::time::timeout;
 use tonic::Status;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
-use crate::calls::{Act, Call, Describe, Exchange};
-use crate::command::{self, Command, FILES};
+use crate::calls::{Call, Describe, Exchange};
+use crate::command::{self, Command};
 use crate::failure::{error, is_passing, status_of};
-use crate::files::ServedFile;
 use crate::security::bearer;
 use crate::served::Description;
 
@@ -137,15 +136,6 @@ impl Client {
         let parts: Result<Vec<Vec<Description>>> =
             replies.iter().map(|body| command::read("the description", body)).collect();
         Ok(parts?.concat())
-    }
-
-    /// Lists the files that describe the server's partition.
-    ///
-    /// # Errors
-    /// If the server does not reply, or has no such files.
-    pub(crate) fn files(&self) -> Result<Vec<ServedFile>> {
-        let act = Act { action: FILES, body: Vec::new() };
-        command::read("the list of files", &self.start(act)()?)
     }
 
     /// Fetches all that a ticket stands for.

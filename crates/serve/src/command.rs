@@ -74,6 +74,13 @@ pub enum Command {
         /// Training edges only.
         train: bool,
     },
+    /// Asks for a batch, see [`BatchServer`](crate::BatchServer): what is not said here is in lists.
+    Batch {
+        /// The way in which all batches of a loader are made.
+        spec: serde_json::Value,
+        /// The batch.
+        request: serde_json::Value,
+    },
 }
 
 /// Names of [`Side`].
@@ -83,6 +90,9 @@ enum SideName {
     Head,
     Tail,
 }
+
+/// The action by which a server says that it makes batches.
+pub(crate) const BATCHES: &str = "batches";
 
 /// The action that lists the files that describe the partition.
 pub(crate) const FILES: &str = "files";

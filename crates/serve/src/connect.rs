@@ -80,6 +80,23 @@ pub fn find_description(
     }
 }
 
+/// The servers at `addresses`, all of which make batches.
+///
+/// # Errors
+/// If a server does not reply in time, refuses the token, with the hint, or makes no batches.
+pub fn batch_servers(
+    addresses: &[String],
+    access: &Access,
+    token_hint: &str,
+) -> Result<Vec<Client>> {
+    let one = |address: &String| {
+        let (client, _) = access.server(address, token_hint)?;
+        client.check_batches()?;
+        Ok(client)
+    };
+    addresses.iter().map(one).collect()
+}
+
 /// Opens parts with local files; the others are reached through the first server of `addresses` that has them.
 ///
 /// # Errors

@@ -7,15 +7,17 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
+use gnarl_common::threads::pool;
 use gnarl_common::{Context, Error, Result, ResultExt, fnv1a};
 use gnarl_partition::{
     CATALOG_MANIFEST, PARTITION, PartitionedDataset, describing_files, verify_description,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::calls::Act;
 use crate::client::Client;
 use crate::codec::{bytes_batch, bytes_of};
-use crate::command::FilePiece;
+use crate::command::{self, FILES, FilePiece};
 
 /// Bytes of a file in a reply.
 const PIECE: u64 = 4 << 20;
@@ -91,7 +93,8 @@ impl RemoteDescription {
     /// # Errors
     /// If the server does not reply, or has no description.
     pub fn of(client: &Client) -> Result<Self> {
-        let files = client.files()?;
+        let act = Act { action: FILES, body: Vec::new() };
+        let files: Vec<ServedFile> = command::read("the list of files", &client.start(act)()?)?;
         // They become paths: names that leave the folder are those of no server of ours.
         if let Some(wrong) = files.iter().find(|file| !is_inside(&file.name)) {
             let message = format!("{} lists a file named '{}'", client.uri(), wrong.name);
@@ -147,7 +150,10 @@ impl RemoteDescription {
             let mut out = File::create(&path).at(&path)?;
             self.read(file, |piece| std::io::Write::write_all(&mut out, piece).at(&path))?;
         }
-        verify_description(dir).while_doing(|| format!("fetching from {}", self.client.uri()))
+        // Threads of its own: those of the process would be missing in one that is forked off.
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let checked = pool(threads)?.install(|| verify_description(dir));
+        checked.while_doing(|| format!("fetching from {}", self.client.uri()))
     }
 
     /// Reads a file, a piece at a time.

@@ -42,6 +42,7 @@
 //! ```
 
 mod access;
+mod batches;
 mod calls;
 mod client;
 mod codec;
@@ -62,9 +63,10 @@ mod traffic;
 mod work;
 
 pub use access::PartAccess;
+pub use batches::BatchServer;
 pub use client::{Client, ClientConfig};
 pub use command::{Column, Command, SPLITS, Whole, WholeSplit};
-pub use connect::{Access, describe_type, find_description, open_parts};
+pub use connect::{Access, batch_servers, describe_type, find_description, open_parts};
 pub use features::PartitionedFeatures;
 pub use files::RemoteDescription;
 pub use heterogeneous::HeteroRows;

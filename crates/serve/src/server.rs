@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::service::interceptor::InterceptedService;
 
+use crate::batches::BatchServer;
 use crate::files::Files;
 use crate::security::{Guard, Tls, check_address};
 use crate::served::ServedPart;
@@ -60,28 +61,26 @@ impl Server {
     /// If the address is taken, or is public without a token and encryption.
     pub fn start(parts: Vec<Arc<ServedPart>>, config: &ServerConfig) -> Result<Self> {
         let none = Err(Error::usage("this server does not describe its partition"));
-        Self::of_parts(parts, none, config)
+        let meter = Meter::default();
+        Self::launch(Service::new(parts, none, meter.clone()), meter, (config, 1))
     }
 
-    /// As [`Server::start`], of parts of `cut`: clients that have no folder of it fetch what describes it.
+    /// As [`Server::start`], of parts of `cut`: clients that have no folder of it fetch what describes it, and may ask for
+    /// whole batches if there is something that makes them.
     ///
     /// # Errors
     /// As [`Server::start`].
     pub fn of_partition(
         cut: &PartitionedDataset,
         parts: Vec<Arc<ServedPart>>,
-        config: &ServerConfig,
-    ) -> Result<Self> {
-        Self::of_parts(parts, Files::open(cut), config)
-    }
-
-    fn of_parts(
-        parts: Vec<Arc<ServedPart>>,
-        files: Result<Files>,
+        batches: Option<Arc<dyn BatchServer>>,
         config: &ServerConfig,
     ) -> Result<Self> {
         let meter = Meter::default();
-        Self::launch(Service::new(parts, files, meter.clone()), meter, (config, 1))
+        let workers = if batches.is_some() { config.threads.max(1) } else { 1 };
+        let service = Service::new(parts, Files::open(cut), meter.clone()).with_batches(batches);
+        // Batches are large: encoding them is the work of the threads of the runtime.
+        Self::launch(service, meter, (config, workers))
     }
 
     /// Serves the calls of batch workers or of their coordinator until the server is dropped.

@@ -17,8 +17,9 @@ use gnarl_common::{Error, Result};
 use gnarl_sample::parts::AsOf;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::batches::BatchServer;
 use crate::codec::{found_batch, gradients_of, keys_of, narrow, nodes_of, times_of, triples_batch};
-use crate::command::{self, Column, Command, FILES, GetTicket, Whole, WholeSplit};
+use crate::command::{self, BATCHES, Column, Command, FILES, GetTicket, Whole, WholeSplit};
 use crate::failure::{status, status_of};
 use crate::files::Files;
 use crate::served::ServedPart;
@@ -31,6 +32,8 @@ pub(crate) struct Service {
     parts: Arc<Vec<Arc<ServedPart>>>,
     /// What describes their partition, or why nothing does.
     files: Arc<Result<Files>>,
+    /// Makes whole batches, if the server does.
+    batches: Option<Arc<dyn BatchServer>>,
     meter: Meter,
 }
 
@@ -40,7 +43,18 @@ pub(crate) type Replies<T> = BoxStream<'static, Result<T, Status>>;
 impl Service {
     /// A service of `parts` and the files of their partition that counts bytes by `meter`.
     pub(crate) fn new(parts: Vec<Arc<ServedPart>>, files: Result<Files>, meter: Meter) -> Self {
-        Self { parts: Arc::new(parts), files: Arc::new(files), meter }
+        Self { parts: Arc::new(parts), files: Arc::new(files), batches: None, meter }
+    }
+
+    /// The service with batches.
+    pub(crate) fn with_batches(self, batches: Option<Arc<dyn BatchServer>>) -> Self {
+        Self { batches, ..self }
+    }
+
+    fn batches(&self) -> Result<&dyn BatchServer> {
+        self.batches.as_deref().ok_or_else(|| {
+            Error::usage("this server makes no batches").hint("start it with --batches")
+        })
     }
 
     fn files(&self) -> Result<&Files> {
@@ -56,13 +70,14 @@ impl Service {
     }
 
     fn answer(&self, command: &Command, batches: &[RecordBatch]) -> Result<RecordBatch> {
-        let nodes = nodes_of(batches)?;
+        let nodes = || nodes_of(batches);
         match command {
+            Command::Batch { spec, request } => self.batches()?.batch(spec, request, batches),
             Command::Gather { part, ntype, column } => {
-                self.part(*part)?.gather(ntype.as_deref(), *column, &nodes)
+                self.part(*part)?.gather(ntype.as_deref(), *column, &nodes()?)
             }
             Command::Push { part, lr, from, step } => {
-                self.part(*part)?.push(&nodes, &gradients_of(batches)?, *lr, (*from, *step))
+                self.part(*part)?.push(&nodes()?, &gradients_of(batches)?, *lr, (*from, *step))
             }
             Command::Sample { part, etype, fanout, rule, key, edge_features, as_of } => {
                 let etype = etype.as_deref().map(str::parse).transpose()?;
@@ -70,12 +85,12 @@ impl Service {
                     Some(rule) => Some(AsOf { times: times_of(batches)?, rule: rule.parse()? }),
                     None => None,
                 };
-                let request = command::hop(nodes, (*fanout, rule), *key, *edge_features, as_of)?;
+                let request = command::hop(nodes()?, (*fanout, rule), *key, *edge_features, as_of)?;
                 self.part(*part)?.sample(etype.as_ref(), &request)
             }
             Command::Targets { part, split } => {
                 let part = self.part(*part)?;
-                let found = part.targets(*split, &narrow(&nodes)?)?;
+                let found = part.targets(*split, &narrow(&nodes()?)?)?;
                 found_batch(found, "position", part.target_feature_width())
             }
             Command::Known { part, side, train } => {
@@ -241,6 +256,10 @@ impl FlightService for Service {
             "describe" => {
                 let parts = self.parts.iter().flat_map(|part| part.describe());
                 command::write(&parts.collect::<Vec<_>>())
+            }
+            BATCHES => {
+                self.batches().map_err(|e| status(&e))?;
+                Vec::new()
             }
             FILES => command::write(&self.files().map_err(|e| status(&e))?.list()),
             _ => return unsupported(&format!("the action '{action}'")),

@@ -68,6 +68,16 @@ impl HeteroFanouts {
         self.default.len()
     }
 
+    /// The fan-outs of edge types that have none of their own.
+    pub fn of_others(&self) -> &[i64] {
+        &self.default
+    }
+
+    /// The edge types that have fan-outs of their own, and these.
+    pub fn of_types(&self) -> impl Iterator<Item = (&Triple, &[i64])> {
+        self.of.iter().map(|(edge_type, fanouts)| (edge_type, &fanouts[..]))
+    }
+
     /// Per edge type of `schema` the fan-out of each hop; `u32::MAX` takes all.
     pub(super) fn resolve(&self, schema: &Schema) -> Result<Vec<Vec<u32>>> {
         if self.default.is_empty() {

@@ -37,7 +37,7 @@ fn cut(
 
 fn serve(cut: &PartitionedDataset, which: &[usize]) -> Server {
     let held = which.iter().map(|&part| Arc::new(ServedPart::open(cut, part).unwrap()));
-    Server::of_partition(cut, held.collect(), &ServerConfig::default()).unwrap()
+    Server::of_partition(cut, held.collect(), None, &ServerConfig::default()).unwrap()
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::commands::parse::size;
 use crate::commands::security::SecurityArgs;
 
 /// `gnarl serve`
@@ -25,4 +26,16 @@ pub struct ServeArgs {
     /// Threads that sample and gather; 0 takes one a core
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
+    /// Make whole batches for loaders elsewhere, too
+    #[arg(long)]
+    pub batches: bool,
+    /// Servers of the parts that are not here, which batches need; they have the token of this one
+    #[arg(long, value_name = "ADDRESS", requires = "batches")]
+    pub servers: Vec<String>,
+    /// The certificate of those servers to trust, in PEM
+    #[arg(long, value_name = "FILE", requires = "servers")]
+    pub certificate: Option<PathBuf>,
+    /// Memory for features of those servers
+    #[arg(long, default_value = "256MiB", value_name = "SIZE", value_parser = size)]
+    pub cache: u64,
 }

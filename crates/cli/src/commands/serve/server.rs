@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use gnarl_common::Result;
 use gnarl_common::staging::interrupt::{self, Stoppable};
+use gnarl_common::{Context, Result, ResultExt};
+use gnarl_loader::{BatchMaker, LoaderGraph, PartsOptions};
 use gnarl_partition::PartitionedDataset;
-use gnarl_serve::{ServedPart, Server, ServerConfig};
+use gnarl_serve::{Access, BatchServer, ServedPart, Server, ServerConfig, read_token};
 use serde_json::{Value, json};
 
 use super::ServeArgs;
@@ -22,9 +23,11 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         .iter()
         .map(|&part| ServedPart::open(&parts, part).map(Arc::new))
         .collect::<Result<_>>()?;
+    let config = config(args)?;
+    let batches = args.batches.then(|| maker(args, config.threads)).transpose()?;
     let _stoppable = Stoppable::new("when requests under way are answered");
     let start = Instant::now();
-    let server = Server::of_partition(&parts, held.clone(), &config(args)?)?;
+    let server = Server::of_partition(&parts, held.clone(), batches.clone(), &config)?;
     tracing::info!("serving parts {which:?} of {} at {}", args.parts.display(), server.uri());
     interrupt::wait();
     let uri = server.uri();
@@ -47,6 +50,21 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         "seconds": start.elapsed().as_secs_f64(),
         "parts": served.collect::<Vec<_>>(),
     }))
+}
+
+/// What makes batches of all parts: those here, and those of servers.
+fn maker(args: &ServeArgs, threads: usize) -> Result<Arc<dyn BatchServer>> {
+    let certificate = args.certificate.as_ref();
+    let access = Access {
+        token: args.security.token_file.as_deref().map(read_token).transpose()?,
+        certificate: certificate.map(|path| std::fs::read(path).at(path)).transpose()?,
+        ..Access::default()
+    };
+    let servers = args.servers.clone();
+    let options = PartsOptions { servers, access, cache: args.cache, batches: false };
+    let graph = LoaderGraph::open_parts(&args.parts, &options);
+    let graph = graph.while_doing(|| "opening the parts that batches are made of")?;
+    Ok(Arc::new(BatchMaker::new(Arc::new(graph), threads)))
 }
 
 fn config(args: &ServeArgs) -> Result<ServerConfig> {

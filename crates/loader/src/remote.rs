@@ -1,0 +1,92 @@
+//! Batches that batch servers make.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use gnarl_common::memory::SparePages;
+use gnarl_common::{Context, Error, Kind, Result};
+use gnarl_sample::HeteroScratch;
+use gnarl_serve::Client;
+use serde_json::Value;
+
+use crate::batch::Batch;
+use crate::graph::LoaderGraph;
+use crate::request::BatchRequest;
+use crate::source::BatchSource;
+use crate::wire::{BatchSpec, batch_of, request_message};
+
+/// Time in which a server that did not reply is not asked, as long as others are.
+const REST: Duration = Duration::from_secs(10);
+
+/// Batches of servers, which are asked in turns. They are the same from all of them, so that another one stands in for one that
+/// does not reply.
+pub(crate) struct RemoteBatches {
+    graph: Arc<LoaderGraph>,
+    servers: Arc<Vec<Client>>,
+    /// Until when each is not asked.
+    resting: Mutex<Vec<Option<Instant>>>,
+    asked: AtomicUsize,
+    spec: Value,
+    rows: Arc<SparePages>,
+}
+
+impl fmt::Debug for RemoteBatches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteBatches").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+impl RemoteBatches {
+    /// Batches of `servers` by `spec`.
+    pub fn new(graph: Arc<LoaderGraph>, servers: &Arc<Vec<Client>>, spec: &BatchSpec) -> Self {
+        let resting = Mutex::new(vec![None; servers.len()]);
+        let (asked, rows) = (AtomicUsize::new(0), Arc::default());
+        Self { graph, servers: servers.clone(), resting, asked, spec: spec.message(), rows }
+    }
+
+    /// The servers in the order in which a batch is asked for: those that rest last.
+    fn order(&self) -> Vec<usize> {
+        let first = self.asked.fetch_add(1, Ordering::Relaxed);
+        let now = Instant::now();
+        let resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
+        let rests = |at: usize| resting[at].is_some_and(|until| until > now);
+        let count = self.servers.len();
+        let mut order: Vec<usize> = (0..count).map(|at| (first + at) % count).collect();
+        order.sort_by_key(|&at| rests(at));
+        order
+    }
+
+    fn rest(&self, server: usize, error: &Error) {
+        let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
+        if resting[server].is_none_or(|until| until < Instant::now()) && self.servers.len() > 1 {
+            let seconds = REST.as_secs();
+            tracing::warn!("batches come from other servers for {seconds} s: {error}");
+        }
+        resting[server] = Some(Instant::now() + REST);
+    }
+}
+
+impl BatchSource for RemoteBatches {
+    fn batch(&self, request: &BatchRequest, _: &mut HeteroScratch) -> Result<Batch> {
+        self.graph.check_process()?;
+        let (head, lists) = request_message(request)?;
+        let read = |reply: Result<_>| {
+            batch_of(&reply?, self.graph.schema(), request, &self.rows)
+                .while_doing(|| "reading a batch of a server")
+        };
+        let order = self.order();
+        for &server in &order {
+            let client = &self.servers[server];
+            let reply = client.ask_whole_batch(&self.spec, &head, &lists, true);
+            match reply {
+                Err(e) if e.kind() == Kind::Rank => self.rest(server, &e),
+                reply => return read(reply),
+            }
+        }
+        // They may all be starting again: the first is asked until the deadline.
+        let last = &self.servers[order[0]];
+        read(last.ask_whole_batch(&self.spec, &head, &lists, false))
+    }
+}

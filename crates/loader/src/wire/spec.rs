@@ -1,0 +1,79 @@
+//! The way in which all batches of a loader are made.
+
+use gnarl_common::{Error, Result};
+use gnarl_graph::Triple;
+use gnarl_sample::HeteroFanouts;
+use gnarl_sample::parts::Rule;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::graph::LoaderGraph;
+use crate::options::{Columns, LoaderOptions};
+use crate::sampler::NeighborSampler;
+use crate::source::OwnBatches;
+
+/// The sampler and the columns of a loader's batches.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BatchSpec {
+    fanouts: Vec<i64>,
+    fanouts_of: Vec<(Triple, Vec<i64>)>,
+    rule: String,
+    disjoint: bool,
+    time: Option<String>,
+    features: bool,
+    labels: bool,
+    others: bool,
+}
+
+impl BatchSpec {
+    /// The spec of a loader.
+    pub fn of((fanouts, rule): (&HeteroFanouts, Rule), options: &LoaderOptions) -> Self {
+        let own = fanouts.of_types().map(|(triple, fanouts)| (triple.clone(), fanouts.to_vec()));
+        Self {
+            fanouts: fanouts.of_others().to_vec(),
+            fanouts_of: own.collect(),
+            rule: rule.name().into(),
+            disjoint: options.disjoint,
+            time: options.time.map(|rule| rule.name().into()),
+            features: options.columns.features,
+            labels: options.columns.labels,
+            others: options.columns.others,
+        }
+    }
+
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// If it has another form.
+    pub fn read(message: &Value) -> Result<Self> {
+        Self::deserialize(message)
+            .map_err(|e| Error::invalid(format!("the sampler of batches: {e}")))
+    }
+
+    /// The message.
+    pub fn message(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// The batches of `graph` that are so made, with `threads` to prepare them.
+    ///
+    /// # Errors
+    /// As [`NeighborSampler::new`]; if there is no such rule.
+    pub fn batches(
+        &self,
+        graph: &std::sync::Arc<LoaderGraph>,
+        threads: usize,
+    ) -> Result<OwnBatches> {
+        let mut fanouts = HeteroFanouts::new(&self.fanouts);
+        for (triple, own) in &self.fanouts_of {
+            fanouts = fanouts.with(triple.clone(), own);
+        }
+        let time = self.time.as_deref().map(str::parse).transpose()?;
+        let rule = self.rule.parse()?;
+        let sampler =
+            NeighborSampler::new(graph.clone(), (&fanouts, rule), self.disjoint, time, threads)?;
+        let Self { features, labels, others, .. } = *self;
+        Ok(OwnBatches::new(sampler, Columns { features, labels, others }))
+    }
+}
