@@ -37,17 +37,21 @@ pub(crate) fn batch(
     }
     let mut edges = Vec::with_capacity(found.edges.len());
     for (edge_type, own) in found.edges.iter().enumerate() {
-        let features = match columns.features {
+        // Edges of parts have no rows, nor have reverses of other types.
+        let has_rows = graph.lists.have_rows() && own.rows.len() == own.sources.len();
+        let features = match columns.features && has_rows {
             true => graph.edge_features_of(edge_type, &own.rows, rows)?,
             false => None,
         };
-        let weights = || own.weights.clone().or_else(|| graph.weights_of(edge_type, &own.rows));
+        let stored = || graph.weights_of(edge_type, &own.rows).filter(|_| has_rows);
+        let weights = || own.weights.clone().or_else(stored);
+        let times = || graph.edge_times_of(edge_type, &own.rows).filter(|_| has_rows);
         edges.push(BatchEdges {
             ends: ends(&own.sources, &own.destinations),
-            ids: graph.lists.have_rows().then(|| own.rows.iter().map(|&row| row as i64).collect()),
+            ids: has_rows.then(|| own.rows.iter().map(|&row| row as i64).collect()),
             features,
             weights: columns.others.then(weights).flatten(),
-            times: columns.others.then(|| graph.edge_times_of(edge_type, &own.rows)).flatten(),
+            times: columns.others.then(times).flatten(),
             of_hop: of_hop(&own.of_hop),
         });
     }

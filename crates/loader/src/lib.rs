@@ -58,6 +58,7 @@ mod scratches;
 #[cfg(feature = "serve")]
 mod served;
 mod source;
+mod subgraph;
 #[cfg(feature = "serve")]
 mod wire;
 
@@ -68,7 +69,7 @@ pub use gate::{after_fork, before_fork};
 pub use graph::{LoaderGraph, Seeds};
 pub use loader::NeighborLoader;
 pub use negatives::Negatives;
-pub use options::{Columns, LoaderOptions};
+pub use options::{Columns, LoaderOptions, Neighborhood, Subgraph};
 #[cfg(feature = "serve")]
 pub use parts::PartsOptions;
 pub use rows::{FeatureRows, LabelRows};

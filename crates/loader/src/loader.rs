@@ -56,7 +56,7 @@ impl NeighborLoader {
         (fanouts, rule): (&HeteroFanouts, Rule),
         options: LoaderOptions,
     ) -> Result<Self> {
-        let seeds = match options.time {
+        let seeds = match options.neighborhood.time {
             Some(_) => graph.timed(seeds)?,
             None => seeds,
         };
@@ -74,7 +74,7 @@ impl NeighborLoader {
         (fanouts, rule): (&HeteroFanouts, Rule),
         options: LoaderOptions,
     ) -> Result<Self> {
-        if options.time.is_some() != edges.sources.times.is_some() {
+        if options.neighborhood.time.is_some() != edges.sources.times.is_some() {
             return Err(Error::usage("edges are sampled in time if, and only if, they have times")
                 .hint("give the time of each edge, and ask for a rule in time"));
         }
@@ -98,8 +98,7 @@ impl NeighborLoader {
         let sampler = NeighborSampler::new(
             graph.clone(),
             (fanouts, rule),
-            options.disjoint,
-            options.time,
+            options.neighborhood,
             options.threads,
         )?;
         let facts = Facts {

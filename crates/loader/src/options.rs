@@ -1,5 +1,8 @@
 //! Options of loaders.
 
+use std::str::FromStr;
+
+use gnarl_common::did_you_mean::unknown;
 use gnarl_common::{Error, Result};
 use gnarl_sample::TemporalRule;
 
@@ -27,10 +30,60 @@ pub struct LoaderOptions {
     pub prefetch: usize,
     /// The columns that batches bring.
     pub columns: Columns,
+    /// The kind of neighborhoods.
+    pub neighborhood: Neighborhood,
+}
+
+/// The kind of neighborhoods, beside their fan-outs and the rule by which neighbors are drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Neighborhood {
     /// True if each seed has nodes of its own, in a tree that does not depend on the other seeds.
     pub disjoint: bool,
     /// The rule among edges that are no later than their seed, in temporal sampling; each seed then has a tree of its own.
     pub time: Option<TemporalRule>,
+    /// True if a node draws as many neighbors as the fan-out, each any of its list, so that some may be there several times.
+    pub replace: bool,
+    /// The edges of a batch.
+    pub subgraph: Subgraph,
+}
+
+/// The edges of a batch, by the names of PyTorch Geometric.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Subgraph {
+    /// Those that were drawn.
+    #[default]
+    Directional,
+    /// Those that were drawn and their reverses, each once, by destination and source. In heterogeneous graphs reverses are
+    /// of the type that goes the other way, and edges have no rows.
+    Bidirectional,
+    /// All edges between the nodes of the batch.
+    Induced,
+}
+
+impl FromStr for Subgraph {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "directional" => Ok(Self::Directional),
+            "bidirectional" => Ok(Self::Bidirectional),
+            "induced" => Ok(Self::Induced),
+            other => {
+                Err(unknown("subgraph_type", other, &["directional", "bidirectional", "induced"]))
+            }
+        }
+    }
+}
+
+impl Subgraph {
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Directional => "directional",
+            Self::Bidirectional => "bidirectional",
+            Self::Induced => "induced",
+        }
+    }
 }
 
 /// The columns of a batch beside its edge lists.
@@ -62,8 +115,7 @@ impl Default for LoaderOptions {
             threads: 1,
             prefetch: 2,
             columns: Columns::default(),
-            disjoint: false,
-            time: None,
+            neighborhood: Neighborhood::default(),
         }
     }
 }

@@ -9,17 +9,16 @@ use gnarl_common::{Error, Result};
 #[cfg(feature = "serve")]
 use gnarl_sample::FrontierPartsSampler;
 use gnarl_sample::parts::Rule;
-use gnarl_sample::{
-    FrontierBatch, FrontierSampler, HeteroFanouts, HeteroScratch, Roots, TemporalRule,
-};
+use gnarl_sample::{FrontierBatch, FrontierSampler, HeteroFanouts, HeteroScratch, Roots};
 
 use crate::batch::Batch;
 use crate::columns;
 use crate::graph::{LoaderGraph, Seeds};
 #[cfg(feature = "serve")]
 use crate::lists::Lists;
-use crate::options::Columns;
+use crate::options::{Columns, Neighborhood, Subgraph};
 use crate::repeated::separate;
+use crate::subgraph::bidirectional;
 
 /// Samples neighborhoods around nodes of any types, without their features: for loaders that choose the nodes of a batch
 /// themselves.
@@ -29,6 +28,7 @@ pub struct NeighborSampler {
     draws: Draws,
     disjoint: bool,
     timed: bool,
+    subgraph: Subgraph,
 }
 
 /// The sampler of whole lists, or of parts.
@@ -64,18 +64,21 @@ pub(crate) struct Trees<'a> {
 }
 
 impl NeighborSampler {
-    /// A sampler of `graph`, with neighbors by fan-outs and a rule. Each seed has nodes of its own if `disjoint`, or if only
-    /// edges are there that are no later than it, by the rule `time`.
+    /// A sampler of `graph`, with neighbors by fan-outs and a rule; `threads` order lists by time, once.
     ///
     /// # Errors
     /// [`gnarl_common::Kind::Usage`] if the rule needs weights that are not there, or time is asked for where there is none.
     pub fn new(
         graph: Arc<LoaderGraph>,
         (fanouts, rule): (&HeteroFanouts, Rule),
-        disjoint: bool,
-        time: Option<TemporalRule>,
+        neighborhood: Neighborhood,
         threads: usize,
     ) -> Result<Self> {
+        let Neighborhood { disjoint, time, replace, subgraph } = neighborhood;
+        if disjoint && subgraph == Subgraph::Induced {
+            return Err(Error::usage("induced subgraphs are not disjoint")
+                .hint("take subgraph_type='directional' or 'bidirectional' with disjoint"));
+        }
         #[cfg(feature = "serve")]
         if let Lists::Parts(parts) = &graph.lists {
             if disjoint || time.is_some() {
@@ -83,12 +86,23 @@ impl NeighborSampler {
                     "parts are sampled neither in time nor with nodes of their own for each seed";
                 return Err(Error::usage(message).hint("open the dataset that was partitioned"));
             }
+            if replace || subgraph == Subgraph::Induced {
+                let message = "parts give neither induced subgraphs nor neighbors with replacement";
+                return Err(Error::usage(message).hint("open the dataset that was partitioned"));
+            }
             let draws = Draws::Parts(parts.sampler((rule, fanouts))?);
-            return Ok(Self { graph, draws, disjoint: false, timed: false });
+            return Ok(Self { graph, draws, disjoint: false, timed: false, subgraph });
         }
         let lists = graph.lists.whole("samplers")?;
         let sampler = match time {
+            None if replace => FrontierSampler::new(lists, fanouts, rule)?.with_replacement()?,
             None => FrontierSampler::new(lists, fanouts, rule)?,
+            Some(_) if replace || subgraph == Subgraph::Induced => {
+                let message = "neighbors by time are drawn once each, and induce no subgraph";
+                return Err(
+                    Error::usage(message).hint("leave out replace and 'induced' with times")
+                );
+            }
             Some(_) if rule != Rule::Uniform => {
                 let message =
                     format!("neighbors are drawn by time or by '{}', not both", rule.name());
@@ -103,7 +117,7 @@ impl NeighborSampler {
         };
         let timed = time.is_some();
         let draws = Draws::Whole(sampler);
-        Ok(Self { graph, draws, disjoint: disjoint || timed, timed })
+        Ok(Self { graph, draws, disjoint: disjoint || timed, timed, subgraph })
     }
 
     /// The graph.
@@ -178,10 +192,13 @@ impl NeighborSampler {
                     sampler.sample_types(seeds, key, scratch)?
                 }
             };
+            if let (Subgraph::Induced, Draws::Whole(sampler)) = (self.subgraph, &self.draws) {
+                sampler.induce(&mut found, scratch)?;
+            }
             for &(node_type, nodes) in seeds {
                 separate(&mut found, node_type, nodes);
             }
-            return Ok(found);
+            return Ok(self.finished(found));
         }
         let numbers: Vec<u32> = (0..trees.names.len() as u32).collect();
         let mut rest = &numbers[..];
@@ -193,9 +210,21 @@ impl NeighborSampler {
         }
         let roots = Roots { seeds: &roots, names: trees.names, times: trees.times };
         match &self.draws {
-            Draws::Whole(sampler) => sampler.sample_trees(roots, key),
+            Draws::Whole(sampler) => Ok(self.finished(sampler.sample_trees(roots, key)?)),
             #[cfg(feature = "serve")]
             Draws::Parts(_) => Err(Error::usage("parts are not sampled in trees")),
         }
+    }
+
+    /// The batch with the edges of its kind of subgraph, which no hop tells apart unless they were drawn.
+    fn finished(&self, mut found: FrontierBatch) -> FrontierBatch {
+        if self.subgraph == Subgraph::Bidirectional {
+            bidirectional(&mut found);
+        }
+        if self.subgraph != Subgraph::Directional {
+            found.nodes_of_hop.iter_mut().for_each(Vec::clear);
+            found.edges.iter_mut().for_each(|edges| edges.of_hop.clear());
+        }
+        found
     }
 }

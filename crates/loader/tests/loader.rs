@@ -8,7 +8,7 @@ use gnarl_graph::generate::{Attributes, CommunityOptions, community};
 use gnarl_graph::{Dataset, Labels};
 use gnarl_loader::{
     Batch, BatchEdges, Columns, LabelRows, LoaderGraph, LoaderOptions, Negatives, NeighborLoader,
-    NeighborSampler, SeedEdges,
+    NeighborSampler, Neighborhood, SeedEdges,
 };
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{HeteroFanouts, HeteroScratch, TemporalRule};
@@ -186,7 +186,12 @@ fn disjoint_seeds_have_trees_that_do_not_depend_on_the_batch() {
     let of_size = |batch_size| {
         loader(
             &graph,
-            LoaderOptions { batch_size, disjoint: true, threads: 2, ..Default::default() },
+            LoaderOptions {
+                batch_size,
+                neighborhood: Neighborhood { disjoint: true, ..Default::default() },
+                threads: 2,
+                ..Default::default()
+            },
         )
     };
     let edges = |batches: &[Batch]| {
@@ -257,8 +262,12 @@ fn disjoint_edges_have_trees_that_do_not_depend_on_the_batch() {
             let ends = [&sources, &destinations].map(|ids| graph.seeds(0, &ids[..90]).unwrap());
             let [from, to] = ends;
             let edges = SeedEdges::new(from, to, negatives).unwrap();
-            let options =
-                LoaderOptions { batch_size, disjoint: true, threads, ..Default::default() };
+            let options = LoaderOptions {
+                batch_size,
+                neighborhood: Neighborhood { disjoint: true, ..Default::default() },
+                threads,
+                ..Default::default()
+            };
             NeighborLoader::of_edges(graph.clone(), edges, (&fanouts, Rule::Uniform), options)
                 .unwrap()
         };
@@ -294,7 +303,8 @@ fn samplers_give_what_loaders_give() {
     let all = HeteroFanouts::new(&[-1, -1]);
     let seeds = || graph.seeds(0, &[4, 9, 4, 77]).unwrap();
     let sampler =
-        NeighborSampler::new(graph.clone(), (&all, Rule::Uniform), false, None, 1).unwrap();
+        NeighborSampler::new(graph.clone(), (&all, Rule::Uniform), Neighborhood::default(), 1)
+            .unwrap();
     let mut scratch = HeteroScratch::new();
     let sampled = sampler.sample(&[seeds()], Key::new(0), &mut scratch).unwrap();
     let options = LoaderOptions { batch_size: 4, ..Default::default() };
@@ -308,7 +318,8 @@ fn samplers_give_what_loaders_give() {
     // Neighbors follow from the seeds and the key alone.
     let few = HeteroFanouts::new(&[2, 2]);
     let sampler =
-        NeighborSampler::new(graph.clone(), (&few, Rule::Uniform), false, None, 1).unwrap();
+        NeighborSampler::new(graph.clone(), (&few, Rule::Uniform), Neighborhood::default(), 1)
+            .unwrap();
     let mut sample = |key: u64, nodes: &[i64]| {
         let seeds = graph.seeds(0, nodes).unwrap();
         let batch = sampler.sample(&[seeds], Key::new(key), &mut scratch).unwrap();
@@ -328,7 +339,10 @@ fn time_where_there_is_none_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let graph = Arc::new(LoaderGraph::open(&dataset(dir.path())).unwrap());
     let fanouts = HeteroFanouts::new(&[3]);
-    let options = LoaderOptions { time: Some(TemporalRule::Uniform), ..Default::default() };
+    let options = LoaderOptions {
+        neighborhood: Neighborhood { time: Some(TemporalRule::Uniform), ..Default::default() },
+        ..Default::default()
+    };
     let refused = |seeds| {
         let of = (&fanouts, Rule::Uniform);
         NeighborLoader::new(graph.clone(), seeds, of, options.clone()).unwrap_err().to_string()

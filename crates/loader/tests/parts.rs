@@ -8,12 +8,12 @@ use gnarl_common::{Kind, Result};
 use gnarl_graph::generate::{Attributes, HeteroOptions, RmatOptions, heterogeneous, rmat};
 use gnarl_graph::{Dataset, Triple};
 use gnarl_loader::{
-    Batch, BatchMaker, LoaderGraph, LoaderOptions, Negatives, NeighborLoader, PartsOptions,
-    SeedEdges,
+    Batch, BatchMaker, LoaderGraph, LoaderOptions, Negatives, NeighborLoader, Neighborhood,
+    PartsOptions, SeedEdges,
 };
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
-use gnarl_sample::HeteroFanouts;
 use gnarl_sample::parts::Rule;
+use gnarl_sample::{HeteroFanouts, TemporalRule};
 use gnarl_serve::{ServedPart, Server, ServerConfig};
 
 fn homogeneous(dir: &Path) -> Dataset {
@@ -103,8 +103,14 @@ fn batches_around_edges_and_repeated_seeds_are_those_of_the_whole_graph() {
     };
     assert_eq!(again(&parts), again(&whole));
     for options in [
-        LoaderOptions { disjoint: true, ..options() },
-        LoaderOptions { time: Some(gnarl_sample::TemporalRule::Uniform), ..options() },
+        LoaderOptions {
+            neighborhood: Neighborhood { disjoint: true, ..Default::default() },
+            ..options()
+        },
+        LoaderOptions {
+            neighborhood: Neighborhood { time: Some(TemporalRule::Uniform), ..Default::default() },
+            ..options()
+        },
     ] {
         let seeds = parts.all(0).at(vec![0; 600]).unwrap();
         let refused = NeighborLoader::new(parts.clone(), seeds, of, options);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use gnarl_graph::Triple;
 use gnarl_loader::{
     Batch, BatchEdges, BatchLinks, BatchNodes, Columns, Epoch, LoaderOptions, Negatives,
-    NeighborLoader, SeedEdges,
+    NeighborLoader, Neighborhood, SeedEdges,
 };
 use gnarl_sample::HeteroFanouts;
 use gnarl_sample::parts::Rule;
@@ -52,14 +52,9 @@ struct Asked {
 impl Asked {
     /// Options from a dict.
     fn of(py: Python<'_>, asked: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let item = |name: &str| {
-            asked
-                .get_item(name)?
-                .ok_or_else(|| PyTypeError::new_err(format!("'{name}' is missing")))
-        };
+        let item = item_of(asked);
         let all =
             fanouts(py, &item("fanouts")?.extract::<Vec<i64>>()?, item("fanouts_of")?.extract()?)?;
-        let time: Option<String> = item("time")?.extract()?;
         let options = LoaderOptions {
             batch_size: item("batch_size")?.extract()?,
             shuffle: item("shuffle")?.extract()?,
@@ -74,12 +69,35 @@ impl Asked {
                 labels: item("labels")?.extract()?,
                 others: true,
             },
-            disjoint: item("disjoint")?.extract()?,
-            time: time.map(|rule| rule.parse()).transpose().raise(py)?,
+            neighborhood: neighborhood(py, &item)?,
         };
         let rule = item("rule")?.extract::<String>()?.parse().raise(py)?;
         Ok(Self { fanouts: all, rule, options })
     }
+}
+
+/// The arguments of a dict by their names.
+pub fn item_of<'a, 'py>(
+    asked: &'a Bound<'py, PyDict>,
+) -> impl Fn(&str) -> PyResult<Bound<'py, PyAny>> + use<'a, 'py> {
+    move |name| {
+        let found = asked.get_item(name)?;
+        found.ok_or_else(|| PyTypeError::new_err(format!("'{name}' is missing")))
+    }
+}
+
+/// The kind of neighborhoods from arguments by name.
+pub fn neighborhood<'py>(
+    py: Python<'py>,
+    item: &impl Fn(&str) -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Neighborhood> {
+    let time: Option<String> = item("time")?.extract()?;
+    Ok(Neighborhood {
+        disjoint: item("disjoint")?.extract()?,
+        time: time.map(|rule| rule.parse()).transpose().raise(py)?,
+        replace: item("replace")?.extract()?,
+        subgraph: item("subgraph")?.extract::<String>()?.parse().raise(py)?,
+    })
 }
 
 /// Fan-outs of all edge types, and of some by name.

@@ -7,11 +7,11 @@ use gnarl_loader::NeighborSampler;
 use gnarl_sample::HeteroScratch;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::errors::Raise;
 use crate::graph::Graph;
-use crate::loader::tuple;
+use crate::loader::{item_of, neighborhood, tuple};
 
 thread_local! {
     /// Memory that the next batch of this thread uses again.
@@ -31,23 +31,23 @@ pub struct Sampler {
 impl Sampler {
     /// A sampler of `graph` with these fan-outs and rules.
     #[new]
-    #[pyo3(signature = (graph, *, fanouts, fanouts_of, rule, disjoint, time, threads))]
+    #[pyo3(signature = (graph, *, fanouts, fanouts_of, rule, threads, **asked))]
     fn create(
         py: Python<'_>,
         graph: &Graph,
         fanouts: Vec<i64>,
         fanouts_of: Vec<(String, Vec<i64>)>,
         rule: &str,
-        disjoint: bool,
-        time: Option<&str>,
         threads: usize,
+        asked: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let fanouts = crate::loader::fanouts(py, &fanouts, fanouts_of)?;
         let rule = rule.parse().raise(py)?;
-        let time = time.map(str::parse).transpose().raise(py)?;
+        let asked = asked.cloned().unwrap_or_else(|| PyDict::new(py));
+        let neighborhood = neighborhood(py, &item_of(&asked))?;
         let graph = graph.inner.clone();
         let made =
-            py.detach(|| NeighborSampler::new(graph, (&fanouts, rule), disjoint, time, threads));
+            py.detach(|| NeighborSampler::new(graph, (&fanouts, rule), neighborhood, threads));
         Ok(Self { inner: made.raise(py)? })
     }
 

@@ -48,6 +48,9 @@ impl Fanouts {
 
 /// Chooses among the in-neighbors of a node that has more than the fan-out.
 pub trait Choose {
+    /// True if a neighbor may be chosen several times, also of a list that is no longer than the fan-out.
+    const REPLACES: bool = false;
+
     /// Called for a group of lists before they are chosen from: the place to prefetch memory.
     fn announce(&self, view: View<'_>, list: (usize, u32));
 
@@ -57,7 +60,7 @@ pub trait Choose {
         degree.min(fanout)
     }
 
-    /// Fills `out` with distinct positions in `node`'s list, fewer than the list has.
+    /// Fills `out` with positions in `node`'s list: fewer than the list has, and distinct, unless the rule replaces.
     fn choose(
         &mut self,
         view: View<'_>,
@@ -235,9 +238,9 @@ fn find_lists(
 
 /// Fills `edges` with the chosen positions in the list of each of `nodes`, destinations from
 /// `first` on.
-fn choose_positions(
+fn choose_positions<C: Choose>(
     view: View<'_>,
-    chooser: &mut impl Choose,
+    chooser: &mut C,
     nodes: &[u32],
     first: usize,
     offsets: &[u32],
@@ -251,7 +254,7 @@ fn choose_positions(
     for (i, &node) in nodes.iter().enumerate() {
         let chosen = &mut edges[(offsets[i] - base) as usize..(offsets[i + 1] - base) as usize];
         let (start, degree) = scratch.lists[first + i];
-        if chosen.len() == degree as usize {
+        if chosen.len() == degree as usize && !C::REPLACES {
             for (position, edge) in chosen.iter_mut().enumerate() {
                 *edge = position as u32;
             }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch_geometric.sampler.base import NumNeighbors
 
-from gnarl._dataset import Dataset, edge_name
+from gnarl._dataset import Dataset, EdgeType, edge_name
 from gnarl._errors import UsageError
 
 #: Arguments of ``torch.utils.data.DataLoader`` that concern processes, of which there are none here.
@@ -37,10 +37,26 @@ def refuse(**asked: Any) -> None:
             raise UsageError(f"{name} is not supported yet", "leave it out")
 
 
-def check_subgraph(subgraph_type: Any, directed: bool) -> None:
-    """Refuses subgraphs other than of the sampled edges."""
-    if getattr(subgraph_type, "value", subgraph_type) != "directional" or not directed:
-        raise UsageError(f"subgraph_type={subgraph_type!r} is not supported", "'directional' is")
+def subgraph(dataset: Dataset, subgraph_type: Any, directed: bool = True) -> str:
+    """The kind of subgraph, by its name or PyTorch Geometric's ``SubgraphType``."""
+    asked = str(getattr(subgraph_type, "value", subgraph_type))
+    if asked == "bidirectional" and dataset.is_heterogeneous:
+        lonely = [edge_name(of) for of in dataset.edge_types if not _has_reverse(of, dataset.edge_types)]
+        if lonely:
+            warnings.warn(f"edges of {', '.join(lonely)} get no reverses: no type has them", stacklevel=4)
+    # PyTorch Geometric's older name.
+    return asked if directed else "induced"
+
+
+def _has_reverse(edge_type: EdgeType, known: Sequence[EdgeType]) -> bool:
+    source, relation, destination = edge_type
+    if relation.startswith("rev_"):
+        return (destination, relation.removeprefix("rev_"), source) in known
+    return (
+        (destination, f"rev_{relation}", source) in known
+        or source == destination
+        or sum((of[0], of[2]) == (destination, source) for of in known) == 1
+    )
 
 
 def warn_of(kwargs: Mapping[str, Any]) -> None:
@@ -131,6 +147,8 @@ def options(
     rule: str = "uniform",
     disjoint: bool = False,
     time: str | None = None,
+    replace: bool = False,
+    subgraph: str = "directional",
     shuffle: bool = False,
     drop_last: bool = False,
     seed: int = 0,
@@ -150,6 +168,8 @@ def options(
         "rule": rule,
         "disjoint": disjoint,
         "time": time,
+        "replace": replace,
+        "subgraph": subgraph,
         "batch_size": batch_size,
         "shuffle": shuffle,
         "drop_last": drop_last,

@@ -33,7 +33,9 @@ def _fill_nodes(store: Any, columns: Any) -> None:
         store.batch = torch.from_numpy(trees)
     store.n_id = torch.from_numpy(ids)
     store.num_nodes = len(ids)
-    store.num_sampled_nodes = of_hop
+    # No hop tells the nodes and edges of other subgraphs than of the drawn edges apart.
+    if of_hop:
+        store.num_sampled_nodes = of_hop
 
 
 def _fill_edges(store: Any, columns: Any) -> None:
@@ -42,7 +44,8 @@ def _fill_edges(store: Any, columns: Any) -> None:
     if ids is not None:
         store.e_id = torch.from_numpy(ids)
     fill_edge_columns(store, features, weights, times)
-    store.num_sampled_edges = of_hop
+    if of_hop:
+        store.num_sampled_edges = of_hop
 
 
 def fill_node_columns(store: Any, features: Any, labels: Any, times: Any) -> None:

@@ -87,11 +87,9 @@ class LinkNeighborLoader(Loader):
     ) -> None:
         super().__init__(data, transform, pin_memory, batch_size)
         arguments.refuse(
-            replace=replace,
             transform_sampler_output=transform_sampler_output,
             neighbor_sampler=neighbor_sampler,
         )
-        arguments.check_subgraph(subgraph_type, directed)
         arguments.warn_of(kwargs)
         time = arguments.rule_in_time(time_attr, temporal_strategy)
         if (edge_label_time is None) != (time is None):
@@ -118,6 +116,8 @@ class LinkNeighborLoader(Loader):
                 rule=arguments.rule_of(sampler, weight_attr),
                 disjoint=disjoint,
                 time=time,
+                replace=replace,
+                subgraph=arguments.subgraph(self.data, subgraph_type, directed),
                 batch_size=batch_size,
                 shuffle=shuffle,
                 drop_last=drop_last,

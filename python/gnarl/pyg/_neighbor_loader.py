@@ -30,8 +30,10 @@ class NeighborLoader(Loader):
         input_nodes: Nodes to make batches around: numbers, a mask, the name of a split such as ``"train"``, or None for
             all. In a heterogeneous graph the name of a type, or a pair of it and any of these.
         input_time: The time as of which each input node is seen; by default its own.
-        replace: Only False is supported.
-        subgraph_type: Only ``"directional"`` is supported.
+        replace: As many neighbors as asked for, each any of a node's, so that some may be there several times.
+        subgraph_type: The edges of a batch: ``"directional"``, those that were drawn; ``"bidirectional"``, these and their
+            reverses; or ``"induced"``, all between its nodes. The latter two leave out ``num_sampled_nodes`` and
+            ``num_sampled_edges``.
         disjoint: Nodes of its own for each input node. What it draws does not depend on the others of its batch.
         temporal_strategy: ``"uniform"`` among the edges that are there, or the ``"last"`` of them.
         time_attr: ``"time"`` for neighbors no later than the input node: by the times of edges, and of nodes that have any.
@@ -84,11 +86,9 @@ class NeighborLoader(Loader):
     ) -> None:
         super().__init__(data, transform, pin_memory, batch_size)
         arguments.refuse(
-            replace=replace,
             transform_sampler_output=transform_sampler_output,
             neighbor_sampler=neighbor_sampler,
         )
-        arguments.check_subgraph(subgraph_type, directed)
         arguments.warn_of(kwargs)
         time = arguments.rule_in_time(time_attr, temporal_strategy)
         if input_time is not None and time is None:
@@ -106,6 +106,8 @@ class NeighborLoader(Loader):
                 rule=arguments.rule_of(sampler, weight_attr),
                 disjoint=disjoint,
                 time=time,
+                replace=replace,
+                subgraph=arguments.subgraph(self.data, subgraph_type, directed),
                 batch_size=batch_size,
                 shuffle=shuffle,
                 drop_last=drop_last,

@@ -35,8 +35,9 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
     Args:
         data: A dataset, or its folder.
         num_neighbors: In-neighbors of a node in each hop, -1 for all: a list, or one for each edge type.
-        replace: Only False is supported.
-        subgraph_type: Only ``"directional"`` is supported.
+        replace: As many neighbors as asked for, each any of a node's, so that some may be there several times.
+        subgraph_type: The edges of a batch: ``"directional"``, ``"bidirectional"`` or ``"induced"``, as with
+            :class:`gnarl.pyg.NeighborLoader`.
         disjoint: Nodes of its own for each seed.
         temporal_strategy: ``"uniform"`` among the edges that are there, or the ``"last"`` of them.
         time_attr: ``"time"`` for neighbors no later than the seed, whose time the loader gives (``input_time``).
@@ -61,8 +62,6 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         seed: int | None = None,
         threads: int | None = None,
     ) -> None:
-        arguments.refuse(replace=replace)
-        arguments.check_subgraph(subgraph_type, True)
         self.data = data if isinstance(data, Dataset) else Dataset(data)
         default, by_type = arguments.fan_outs(self.data, num_neighbors)
         time = arguments.rule_in_time(time_attr, temporal_strategy)
@@ -80,6 +79,8 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
             "rule": arguments.rule_of(sampler, weight_attr),
             "disjoint": disjoint,
             "time": time,
+            "replace": replace,
+            "subgraph": arguments.subgraph(self.data, subgraph_type),
             "threads": threads,
         }
         self._made = (os.getpid(), _gnarl.Sampler(self.data._graph, **self._options))
@@ -165,8 +166,8 @@ def _homogeneous(nodes: Any, edges: Any) -> SamplerOutput:
         col=ends[1],
         edge=None if rows is None else torch.from_numpy(rows),
         batch=None if trees is None else torch.from_numpy(trees),
-        num_sampled_nodes=nodes_of_hop,
-        num_sampled_edges=edges_of_hop,
+        num_sampled_nodes=nodes_of_hop or None,
+        num_sampled_edges=edges_of_hop or None,
     )
 
 
@@ -175,14 +176,15 @@ def _heterogeneous(dataset: Dataset, nodes: Any, edges: Any) -> HeteroSamplerOut
     of_edges = dict(zip(dataset.edge_types, edges, strict=True))
     ends: dict[EdgeType, Tensor] = {of: torch.from_numpy(own[0]) for of, own in of_edges.items()}
     disjoint = any(own[4] is not None for own in nodes)
+    hops = any(own[5] for own in nodes)
     return HeteroSamplerOutput(
         node={of: torch.from_numpy(own[0]) for of, own in of_nodes.items()},
         row={of: own[0] for of, own in ends.items()},
         col={of: own[1] for of, own in ends.items()},
         edge={of: None if own[1] is None else torch.from_numpy(own[1]) for of, own in of_edges.items()},
         batch={of: torch.from_numpy(own[4]) for of, own in of_nodes.items()} if disjoint else None,
-        num_sampled_nodes={of: own[5] for of, own in of_nodes.items()},
-        num_sampled_edges={of: own[5] for of, own in of_edges.items()},
+        num_sampled_nodes={of: own[5] for of, own in of_nodes.items()} if hops else None,
+        num_sampled_edges={of: own[5] for of, own in of_edges.items()} if hops else None,
     )
 
 

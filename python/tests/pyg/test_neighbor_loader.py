@@ -262,8 +262,7 @@ def test_arguments_that_do_nothing_here_are_told(dataset):
         NeighborLoader(dataset, [2], num_workers=2, persistent_workers=True)
     NeighborLoader(dataset, [2], num_workers=0, worker_init_fn=None)
     for options, message in [
-        ({"replace": True}, "replace is not supported"),
-        ({"subgraph_type": "induced"}, "subgraph_type='induced'"),
+        ({"subgraph_type": "inducd"}, "unknown subgraph_type 'inducd'"),
         ({"time_attr": "time"}, "have no times"),
         ({"time_attr": "born"}, "unknown time_attr 'born'"),
         ({"input_time": [1]}, "without time_attr"),

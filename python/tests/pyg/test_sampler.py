@@ -226,5 +226,5 @@ def test_stores_have_the_columns_of_the_dataset(dataset, typed):
 def test_seeds_that_do_not_exist_are_named(dataset):
     with pytest.raises(gnarl.UsageError, match="input node 1 is 300"):
         NeighborSampler(dataset, [2])._sample(torch.tensor([0, 300]))
-    with pytest.raises(gnarl.UsageError, match="replace"):
-        NeighborSampler(dataset, [2], replace=True)
+    with pytest.raises(gnarl.UsageError, match="are not replaced"):
+        NeighborSampler(dataset, [2], replace=True, sampler="labor")

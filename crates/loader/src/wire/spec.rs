@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::graph::LoaderGraph;
-use crate::options::{Columns, LoaderOptions};
+use crate::options::{Columns, LoaderOptions, Neighborhood};
 use crate::sampler::NeighborSampler;
 use crate::source::OwnBatches;
 
@@ -21,6 +21,8 @@ pub(crate) struct BatchSpec {
     rule: String,
     disjoint: bool,
     time: Option<String>,
+    replace: bool,
+    subgraph: String,
     features: bool,
     labels: bool,
     others: bool,
@@ -34,8 +36,10 @@ impl BatchSpec {
             fanouts: fanouts.of_others().to_vec(),
             fanouts_of: own.collect(),
             rule: rule.name().into(),
-            disjoint: options.disjoint,
-            time: options.time.map(|rule| rule.name().into()),
+            disjoint: options.neighborhood.disjoint,
+            time: options.neighborhood.time.map(|rule| rule.name().into()),
+            replace: options.neighborhood.replace,
+            subgraph: options.neighborhood.subgraph.name().into(),
             features: options.columns.features,
             labels: options.columns.labels,
             others: options.columns.others,
@@ -69,10 +73,14 @@ impl BatchSpec {
         for (triple, own) in &self.fanouts_of {
             fanouts = fanouts.with(triple.clone(), own);
         }
-        let time = self.time.as_deref().map(str::parse).transpose()?;
+        let neighborhood = Neighborhood {
+            disjoint: self.disjoint,
+            time: self.time.as_deref().map(str::parse).transpose()?,
+            replace: self.replace,
+            subgraph: self.subgraph.parse()?,
+        };
         let rule = self.rule.parse()?;
-        let sampler =
-            NeighborSampler::new(graph.clone(), (&fanouts, rule), self.disjoint, time, threads)?;
+        let sampler = NeighborSampler::new(graph.clone(), (&fanouts, rule), neighborhood, threads)?;
         let Self { features, labels, others, .. } = *self;
         Ok(OwnBatches::new(sampler, Columns { features, labels, others }))
     }

@@ -2,8 +2,10 @@
 //! a model, as PyTorch Geometric's loaders give it.
 
 mod batch;
+mod induced;
 mod parts;
 mod recorded;
+mod replaced;
 mod sampler;
 mod trees;
 

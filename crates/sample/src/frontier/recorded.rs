@@ -11,6 +11,8 @@ pub struct Recorded<'a, C> {
 }
 
 impl<C: Choose> Choose for Recorded<'_, C> {
+    const REPLACES: bool = C::REPLACES;
+
     fn announce(&self, view: View<'_>, list: (usize, u32)) {
         self.chooser.announce(view, list);
     }

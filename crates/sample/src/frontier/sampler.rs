@@ -5,6 +5,7 @@ use gnarl_common::{Context, Error, Result};
 
 use super::batch::{FrontierBatch, FrontierEdges};
 use super::recorded::Recorded;
+use super::replaced::Replaced;
 use crate::exact::Exact;
 use crate::heterogeneous::{drawable, targets};
 use crate::labor::Labor;
@@ -50,6 +51,8 @@ pub struct FrontierSampler {
     pub(super) fanouts: Vec<Vec<u32>>,
     pub(super) hops: usize,
     pub(super) rule: Rule,
+    /// True if a node may draw a neighbor several times.
+    pub(super) replace: bool,
     /// The order by time of each edge type that has times, if edges are sampled by time.
     pub(super) by_time: Option<(Vec<Option<ByTime>>, TemporalRule)>,
 }
@@ -62,7 +65,22 @@ impl FrontierSampler {
     pub fn new(graph: &HeteroSampleGraph, fanouts: &HeteroFanouts, rule: Rule) -> Result<Self> {
         let hops = fanouts.hops();
         let fanouts = drawable(graph, fanouts, rule)?;
-        Ok(Self { graph: graph.clone(), fanouts, hops, rule, by_time: None })
+        Ok(Self { graph: graph.clone(), fanouts, hops, rule, replace: false, by_time: None })
+    }
+
+    /// The sampler with replacement: a node draws as many neighbors as the fan-out, each any of its list. Fan-outs of all
+    /// take each once.
+    ///
+    /// # Errors
+    /// If the rule is another than uniform.
+    pub fn with_replacement(self) -> Result<Self> {
+        match self.rule {
+            Rule::Uniform => Ok(Self { replace: true, ..self }),
+            other => {
+                let message = format!("neighbors by the rule '{}' are not replaced", other.name());
+                Err(Error::usage(message).hint("draw uniformly, or without replacement"))
+            }
+        }
     }
 
     /// The rule by which neighbors are drawn.
@@ -104,6 +122,7 @@ impl FrontierSampler {
             return Err(Error::usage("a sampler by time samples trees, each as of its own"));
         }
         match self.rule {
+            Rule::Uniform if self.replace => self.draw::<Replaced>(seeds, key, scratch),
             Rule::Uniform => self.draw::<Uniform>(seeds, key, scratch),
             Rule::Labor => self.draw::<Labor>(seeds, key, scratch),
             Rule::Exact => self.draw::<Exact>(seeds, key, scratch),
@@ -178,14 +197,14 @@ impl FrontierSampler {
         let schema = self.graph.schema();
         let key = schema.draw_key(key, edge_type);
         let reached = &mut nodes[schema.ends(edge_type).0];
-        let drawn = match (fanout, view.weights) {
-            // Taking all neighbors needs no rule, whose weights the edge type may lack.
-            (u32::MAX, None) => {
+        // Taking all neighbors needs no rule, whose weights the edge type may lack.
+        let drawn = match fanout == u32::MAX && (view.weights.is_none() || self.replace) {
+            true => {
                 let chooser = Uniform::chooser(view, key)?;
                 let mut recorded = Recorded { chooser, rows };
                 sample_from(view, frontier, fanout, &mut recorded, reached)?
             }
-            _ => {
+            false => {
                 let chooser = D::chooser(view, key)?;
                 let mut recorded = Recorded { chooser, rows };
                 sample_from(view, frontier, fanout, &mut recorded, reached)?

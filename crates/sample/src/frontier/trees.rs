@@ -5,6 +5,7 @@ use gnarl_common::{Context, Error, Result};
 use hashbrown::HashTable;
 
 use super::batch::{FrontierBatch, FrontierEdges};
+use super::replaced::Replaced;
 use super::sampler::FrontierSampler;
 use crate::Scratch;
 use crate::exact::Exact;
@@ -72,6 +73,9 @@ impl FrontierSampler {
     /// # Errors
     /// If no edge type has times, its own or those of its sources, or a list is not inside the graph.
     pub fn in_time(mut self, rule: TemporalRule) -> Result<Self> {
+        if self.replace {
+            return Err(Error::usage("neighbors are drawn with replacement or by time, not both"));
+        }
         let types = 0..self.graph.schema().edge_types().len();
         let order = |edge_type: usize| {
             let view = self.graph.view(edge_type);
@@ -106,6 +110,7 @@ impl FrontierSampler {
             )));
         }
         match self.rule {
+            Rule::Uniform if self.replace => self.draw_trees::<Replaced>(roots, key),
             Rule::Uniform => self.draw_trees::<Uniform>(roots, key),
             Rule::Labor => self.draw_trees::<Labor>(roots, key),
             Rule::Exact => self.draw_trees::<Exact>(roots, key),
@@ -247,7 +252,7 @@ fn choose<D: Draw>(
     let Spare { scratch, chosen } = spare;
     chosen.clear();
     // Taking all neighbors needs no rule, whose weights the edge type may lack.
-    if fanout >= list.1 {
+    if fanout == u32::MAX || list.1 == 0 || fanout >= list.1 && !D::Chooser::REPLACES {
         chosen.extend(0..list.1);
         return Ok(());
     }

@@ -13,6 +13,7 @@ mod parts;
 mod ppr;
 mod resident;
 mod self_loops;
+mod subgraphs;
 mod temporal;
 mod temporal_parts;
 mod walks;
