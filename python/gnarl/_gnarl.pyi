@@ -305,6 +305,9 @@ class Writer:
     def finish(self, memory: int) -> None:
         """Builds the lists within so many bytes of memory, and gives the dataset its name."""
 
+def allocator_name() -> Literal["system", "mimalloc"]:
+    """The allocator of this process."""
+
 def before_fork() -> None:
     """Lets threads that make batches stand still while the process forks."""
 

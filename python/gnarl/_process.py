@@ -1,8 +1,9 @@
-"""What this process is for."""
+"""The purpose of this process."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 
 
@@ -14,7 +15,10 @@ def is_command(argv: Sequence[str], words: Sequence[str]) -> bool:
         words: The words that the interpreter was started with, ``sys.orig_argv``.
     """
     script = os.path.basename(argv[0]) if argv else ""
-    if script == "-m":
-        # Other modules that import this package are found at this time, too.
-        return list(words[words.index("-m") + 1 :][:1]) == ["gnarl"] if "-m" in words else False
-    return script in ("gnarl", "gnarl.exe")
+    if script != "-m":
+        return script in ("gnarl", "gnarl.exe")
+    # Other modules that import this package are found at this time, too. Options may be joined: -um gnarl, -mgnarl.
+    for word, following in zip(words[1:], [*words[2:], ""], strict=True):
+        if found := re.fullmatch("-[A-Za-z]*?m(.*)", word):
+            return (found[1] or following) == "gnarl"
+    return False

@@ -8,6 +8,8 @@ import multiprocessing
 import os
 import pickle
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -39,6 +41,8 @@ def batches(dataset, epoch=3, threads=2, rule="uniform"):
         rule=rule,
         disjoint=False,
         time=None,
+        replace=False,
+        subgraph="directional",
     )
     return loader.epoch(epoch)
 
@@ -70,12 +74,12 @@ def serving(place, token, *options):
         "gnarl",
         "serve",
         place,
-        "--listen",
-        "127.0.0.1:0",
         "--token-file",
         token,
         *options,
     ]
+    if "--listen" not in options:
+        command += ["--listen", "127.0.0.1:0"]
     words = list(map(str, command))
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
         log = []
@@ -180,6 +184,18 @@ def digest_made(servers, token):
     return digest(gnarl.connect(servers, batches=True, token_file=token))
 
 
+def test_ctrl_c_ends_the_wait_for_servers(tmp_path):
+    program = "import gnarl; gnarl.connect('http://127.0.0.1:9', deadline=60)"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    waiting = subprocess.Popen([sys.executable, "-c", program], env=environment, stderr=subprocess.PIPE, text=True)
+    time.sleep(2)
+    assert waiting.poll() is None
+    start = time.monotonic()
+    waiting.send_signal(signal.SIGINT)
+    _, error = waiting.communicate(timeout=30)
+    assert "KeyboardInterrupt" in error and time.monotonic() - start < 10
+
+
 def test_servers_make_batches(dataset, parts, tmp_path, monkeypatch):
     monkeypatch.setenv("GNARL_CACHE", str(tmp_path / "cache"))
     token = tmp_path / "token"
@@ -207,15 +223,48 @@ def test_servers_make_batches(dataset, parts, tmp_path, monkeypatch):
         both = [first, *rest]
         assert [batch[1].tolist() for batch in both] == [batch[1].tolist() for batch in batches(dataset)]
         plain = running.enter_context(serving(parts, token))
-        with pytest.raises(gnarl.UsageError, match="makes no batches"):
-            gnarl.connect([whole, plain], batches=True, token_file=token)
+        assert digest(gnarl.connect([whole, plain], batches=True, token_file=token)) == expected, "one makes them"
+        with pytest.raises(gnarl.UsageError, match="no server makes batches"):
+            gnarl.connect(plain, batches=True, token_file=token)
+        # A server that is gone is not needed, here and in processes that connect anew.
+        opened = gnarl.connect([gone, whole], batches=True, token_file=token)
+        assert digest(opened) == expected
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            assert pool.map(digest, [opened]) == [expected]
     opened = None
     with serving(parts, token, "--batches") as gone:
         opened = gnarl.connect(gone, batches=True, token_file=token, deadline=1)
     start = time.monotonic()
-    with pytest.raises(gnarl.RankError, match="no reply from"):
+    with pytest.raises(gnarl.RankError, match=r"asking for a batch for 1 s: .*http"):
         list(batches(opened))
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 5
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def test_servers_that_read_parts_of_each_other_make_batches(dataset, parts, tmp_path, monkeypatch):
+    monkeypatch.setenv("GNARL_CACHE", str(tmp_path / "cache"))
+    token = tmp_path / "token"
+    token.write_text("7d5bd5c2aa3d4ed0b9a7c5f0c4a1be61\n")
+    token.chmod(0o600)
+    places = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+    with contextlib.ExitStack() as running:
+        addresses = []
+        for number, own in enumerate(([0], [1, 2])):
+            place = tmp_path / str(number)
+            others = [f"part-{part}" for part in range(3) if part not in own]
+            shutil.copytree(parts, place, ignore=shutil.ignore_patterns(*others))
+            words = [word for part in own for word in ("--part", part)]
+            other = f"http://{places[1 - number]}"
+            words += ["--batches", "--servers", other, "--threads", "1", "--listen", places[number]]
+            addresses.append(running.enter_context(serving(place, token, *words)))
+        opened = gnarl.connect(addresses, batches=True, token_file=token)
+        # One thread each: rows of parts do not wait for batches, which wait for them.
+        assert digest(opened, threads=6) == digest(dataset)
 
 
 def test_served_parts_give_the_same_batches_in_any_process(dataset, served):

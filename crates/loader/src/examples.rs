@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
 
-use crate::ends::{EdgeKind, Ends, LeftOut};
+use crate::endpoints::{EdgeKind, Ends, LeftOut};
 use crate::graph::{LoaderGraph, Seeds};
 use crate::negatives::{Candidates, Negatives};
 

@@ -33,7 +33,7 @@
 
 mod batch;
 mod columns;
-mod ends;
+mod endpoints;
 mod epoch;
 mod examples;
 mod gate;

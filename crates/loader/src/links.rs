@@ -7,7 +7,7 @@ use gnarl_common::rng::Key;
 use gnarl_sample::{FrontierBatch, HeteroScratch};
 
 use crate::batch::BatchLinks;
-use crate::ends::{EdgeKind, Ends, LeftOut};
+use crate::endpoints::{EdgeKind, Ends, LeftOut};
 use crate::negatives::Negatives;
 use crate::sampler::{NeighborSampler, Trees};
 

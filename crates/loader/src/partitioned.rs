@@ -69,7 +69,12 @@ impl LoaderGraph {
         }
         let columns = EdgeColumns::none(schema.edge_types().len());
         let counts = edge_counts(&cut, schema.edge_types().len());
-        let lists = PartLists { schema, routes, edges, process: remote.then(std::process::id) };
+        let lists = PartLists {
+            schema,
+            routes,
+            edges,
+            process: (remote || options.batches).then(std::process::id),
+        };
         let lists = Lists::Parts(lists);
         check_catalog(&catalog, &lists)?;
         let name = cut.manifest().source.name.clone();

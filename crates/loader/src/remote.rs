@@ -20,8 +20,11 @@ use crate::wire::{BatchSpec, batch_of, request_message};
 /// Time in which a server that did not reply is not asked, as long as others are.
 const REST: Duration = Duration::from_secs(10);
 
-/// Batches of servers, which are asked in turns. They are the same from all of them, so that another one stands in for one that
-/// does not reply.
+/// The first and the longest pause after which all servers are asked again.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+/// Batches of servers, which are asked in turns. They are the same from all of them, so that another one stands in for one
+/// that does not reply.
 pub(crate) struct RemoteBatches {
     graph: Arc<LoaderGraph>,
     servers: Arc<Vec<Client>>,
@@ -72,21 +75,37 @@ impl BatchSource for RemoteBatches {
     fn batch(&self, request: &BatchRequest, _: &mut HeteroScratch) -> Result<Batch> {
         self.graph.check_process()?;
         let (head, lists) = request_message(request)?;
-        let read = |reply: Result<_>| {
-            batch_of(&reply?, self.graph.schema(), request, &self.rows)
-                .while_doing(|| "reading a batch of a server")
-        };
-        let order = self.order();
-        for &server in &order {
-            let client = &self.servers[server];
-            let reply = client.ask_whole_batch(&self.spec, &head, &lists, true);
-            match reply {
-                Err(e) if e.kind() == Kind::Rank => self.rest(server, &e),
-                reply => return read(reply),
+        let deadline = self.servers.iter().map(Client::deadline).max().unwrap_or_default();
+        let until = Instant::now() + deadline;
+        let mut pause = PAUSES.0;
+        loop {
+            let order = self.order();
+            let mut last = None;
+            for (asked, &server) in order.iter().enumerate() {
+                // One that hangs leaves time for the others.
+                let time = until.saturating_duration_since(Instant::now());
+                let time = time / (order.len() - asked) as u32;
+                let client = &self.servers[server];
+                match client.ask_whole_batch((&self.spec, &head), &lists, time) {
+                    Err(e) if e.kind() == Kind::Rank => {
+                        self.rest(server, &e);
+                        last = Some(e);
+                    }
+                    reply => {
+                        return batch_of(&reply?, self.graph.schema(), request, &self.rows)
+                            .while_doing(|| format!("reading a batch of {}", client.uri()));
+                    }
+                }
             }
+            if Instant::now() + pause >= until {
+                let none = || Error::usage("there are no servers that make batches");
+                let seconds = deadline.as_secs_f64();
+                let doing = || format!("asking for a batch for {seconds} s");
+                return Err(last.unwrap_or_else(none)).while_doing(doing);
+            }
+            // They may be starting, or opening parts.
+            std::thread::sleep(pause);
+            pause = (2 * pause).min(PAUSES.1);
         }
-        // They may all be starting again: the first is asked until the deadline.
-        let last = &self.servers[order[0]];
-        read(last.ask_whole_batch(&self.spec, &head, &lists, false))
     }
 }

@@ -2,7 +2,7 @@
 
 use gnarl_common::rng::Key;
 
-use crate::ends::{EdgeKind, Ends};
+use crate::endpoints::{EdgeKind, Ends};
 
 /// A request for a batch.
 #[derive(Debug, PartialEq)]
@@ -11,13 +11,13 @@ pub(crate) struct BatchRequest {
     pub places: Vec<u32>,
     /// Decides what is drawn.
     pub key: Key,
-    /// What the batch is around.
+    /// The examples that it is around.
     pub around: Around,
     /// The time of each example, in temporal sampling.
     pub times: Option<Vec<i64>>,
 }
 
-/// What a batch is around.
+/// The examples of a batch.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Around {
     /// Nodes of a type.

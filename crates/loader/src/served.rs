@@ -1,6 +1,7 @@
 //! Batches for loaders elsewhere.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
@@ -23,6 +24,7 @@ pub struct BatchMaker {
     samplers: Mutex<Vec<(BatchSpec, Arc<OwnBatches>)>>,
     scratches: Scratches,
     threads: usize,
+    made: AtomicU64,
 }
 
 impl fmt::Debug for BatchMaker {
@@ -35,7 +37,13 @@ impl BatchMaker {
     /// Makes batches of `graph`, at most `threads` at a time.
     pub fn new(graph: Arc<LoaderGraph>, threads: usize) -> Self {
         let samplers = Mutex::new(Vec::new());
-        Self { graph, samplers, scratches: Scratches::new(threads), threads }
+        let scratches = Scratches::new(threads);
+        Self { graph, samplers, scratches, threads, made: AtomicU64::new(0) }
+    }
+
+    /// Number of batches that were made.
+    pub fn made(&self) -> u64 {
+        self.made.load(Ordering::Relaxed)
     }
 
     fn source(&self, spec: &Value) -> Result<Arc<OwnBatches>> {
@@ -69,7 +77,9 @@ impl BatchServer for BatchMaker {
         let mut scratch = self.scratches.take();
         let batch = source.batch(&request, &mut scratch);
         self.scratches.give_back(scratch);
-        batch_reply(batch?)
+        let reply = batch_reply(batch?)?;
+        self.made.fetch_add(1, Ordering::Relaxed);
+        Ok(reply)
     }
 }
 
@@ -82,7 +92,7 @@ mod tests {
     use gnarl_sample::parts::Rule;
 
     use super::*;
-    use crate::ends::{EdgeKind, Ends, LeftOut};
+    use crate::endpoints::{EdgeKind, Ends, LeftOut};
     use crate::negatives::Negatives;
     use crate::options::LoaderOptions;
     use crate::request::{Around, BatchRequest};
@@ -101,6 +111,24 @@ mod tests {
     fn spec() -> Value {
         let fanouts = HeteroFanouts::new(&[3, 2]);
         BatchSpec::of((&fanouts, Rule::Uniform), &LoaderOptions::default()).message()
+    }
+
+    #[test]
+    fn other_versions_and_endless_hops_are_refused() {
+        let (_dir, maker) = maker();
+        let (head, lists) = request_message(&nodes(0, &[5, 9])).unwrap();
+        let ask = |spec: &Value| maker.batch(spec, &head, std::slice::from_ref(&lists));
+        let mut older = spec();
+        older["version"] = "0.0.1".into();
+        let error = ask(&older).unwrap_err();
+        assert_eq!(error.kind(), Kind::Usage);
+        assert!(error.to_string().contains("gnarl 0.0.1 asks a server of"), "{error}");
+        let fanouts = HeteroFanouts::new(&[1; 65]);
+        let long = BatchSpec::of((&fanouts, Rule::Uniform), &LoaderOptions::default()).message();
+        assert!(ask(&long).unwrap_err().to_string().contains("65 hops"));
+        assert_eq!(maker.made(), 0);
+        ask(&spec()).unwrap();
+        assert_eq!(maker.made(), 1);
     }
 
     fn nodes(node_type: usize, nodes: &[u32]) -> BatchRequest {
@@ -133,7 +161,9 @@ mod tests {
         let triplets = Negatives::Destinations(2);
         let unknown = Some(LeftOut { edge_type: 0, reversed: Some(1) });
         let timed = BatchRequest { times: Some(vec![1, 2]), ..nodes(0, &[5, 9]) };
+        let none = BatchRequest { places: vec![], ..nodes(0, &[]) };
         for (request, message) in [
+            (none, "no examples"),
             (nodes(0, &[5, 100]), "node 100 of type '_N', which has 100"),
             (nodes(0, &[5]), "2 examples has 1 nodes"),
             (nodes(1, &[5, 6]), "no node type 1"),

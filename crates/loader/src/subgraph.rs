@@ -7,9 +7,9 @@ use gnarl_sample::{FrontierBatch, FrontierEdges};
 const REVERSE: &str = "rev_";
 
 /// Adds the reverses of all edges, as PyTorch Geometric does it: in a homogeneous graph of each to its own type; in a
-/// heterogeneous one those of the type `rev_…` if there is one, else those of its own type where that joins nodes of one type,
-/// else those of the only type the other way. Edges that were there before the others keep their rows in a homogeneous graph;
-/// in a heterogeneous one, where a reverse is of another type, the edges of types with reverses have none.
+/// heterogeneous one those of the type `rev_…` if there is one, else those of its own type where that joins nodes of one
+/// type, else those of the only type the other way. Edges that were there before the others keep their rows in a homogeneous
+/// graph; in a heterogeneous one, where a reverse is of another type, the edges of types with reverses have none.
 pub(crate) fn bidirectional(batch: &mut FrontierBatch) {
     let schema = batch.schema.clone();
     let drawn = std::mem::take(&mut batch.edges);

@@ -14,7 +14,7 @@ use gnarl_loader::{
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{HeteroFanouts, TemporalRule};
-use gnarl_serve::{ServedPart, Server, ServerConfig};
+use gnarl_serve::{BatchSlot, ServedPart, Server, ServerConfig};
 
 fn homogeneous(dir: &Path) -> Dataset {
     let attributes = Attributes { features: 5, classes: 3, train: 0.5, ..Default::default() };
@@ -167,12 +167,15 @@ fn served_parts_of_a_heterogeneous_graph_give_its_batches() {
     }
 }
 
-/// A server of no part that makes batches of the parts in `place`.
-fn batch_server(made: &PartitionedDataset, place: &Path) -> Server {
+/// A server of all parts in `place` that makes batches of them, and these.
+fn batch_server(made: &PartitionedDataset, place: &Path) -> (Server, Arc<BatchMaker>) {
     let graph = LoaderGraph::open_parts(place, &PartsOptions::default()).unwrap();
     let maker = Arc::new(BatchMaker::new(Arc::new(graph), 2));
+    let slot = BatchSlot::default();
+    slot.fill(maker.clone());
     let held = (0..3).map(|part| Arc::new(ServedPart::open(made, part).unwrap()));
-    Server::of_partition(made, held.collect(), Some(maker), &ServerConfig::default()).unwrap()
+    let config = ServerConfig::default();
+    (Server::of_partition(made, held.collect(), Some(slot), &config).unwrap(), maker)
 }
 
 /// A folder with what describes the parts, and the graph in it whose batches servers make.
@@ -199,8 +202,8 @@ fn batch_servers_make_the_batches_of_the_graph() {
         for layout in [PartLayout::EdgeCut, PartLayout::VertexCut] {
             let place = dir.path().join(format!("{name}-{layout}"));
             let made = cut(&dataset, layout, &place);
-            let servers = [batch_server(&made, &place), batch_server(&made, &place)];
-            let remote = served(&place, &servers.each_ref());
+            let [(first, one), (second, other)] = [(); 2].map(|()| batch_server(&made, &place));
+            let remote = served(&place, &[&first, &second]);
             let triple: &Triple = &whole.schema().edge_types()[0];
             let fanouts = HeteroFanouts::new(&[3, 2]).with(triple.clone(), &[-1, 1]);
             for rule in [Rule::Exact, Rule::Labor] {
@@ -228,6 +231,7 @@ fn batch_servers_make_the_batches_of_the_graph() {
                 };
                 assert_eq!(links(&remote), links(&whole), "{layout} {negatives:?}");
             }
+            assert!(one.made() > 10 && other.made() > 10, "in turns");
         }
     }
 }
@@ -238,7 +242,7 @@ fn the_other_server_stands_in_for_one_that_is_gone() {
     let dataset = homogeneous(dir.path());
     let place = dir.path().join("parts");
     let made = cut(&dataset, PartLayout::EdgeCut, &place);
-    let (first, second) = (batch_server(&made, &place), batch_server(&made, &place));
+    let [(first, _), (second, _)] = [(); 2].map(|()| batch_server(&made, &place));
     let remote = served(&place, &[&first, &second]);
     let of = (&HeteroFanouts::new(&[4, 3]), Rule::Uniform);
     let whole = Arc::new(LoaderGraph::open(&dataset).unwrap());
@@ -267,5 +271,5 @@ fn servers_that_make_no_batches_are_refused() {
     let options = PartsOptions { servers: vec![server.uri()], batches: true, ..Default::default() };
     let error = LoaderGraph::open_parts(&place, &options).unwrap_err();
     assert_eq!(error.kind(), Kind::Usage);
-    assert!(error.to_string().contains("this server makes no batches"), "{error}");
+    assert!(error.to_string().contains("no server makes batches"), "{error}");
 }

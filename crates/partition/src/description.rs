@@ -2,20 +2,23 @@
 
 use std::path::Path;
 
-use gnarl_common::{Context, Result, ResultExt};
+use gnarl_common::{Context, Error, Result};
 use gnarl_graph::ColumnSpec;
 use gnarl_graph::inspect::verify;
 
-use crate::dataset::{PARTITION, PartitionedDataset, PartitionedType};
+use crate::dataset::{PARTITION, PartitionManifest, PartitionedDataset, PartitionedType};
 use crate::part_layout::PartLayout;
 use crate::write::catalog::CATALOG;
 
+/// The manifest of the catalog of nodes, if there is one.
+pub const CATALOG_MANIFEST: &str = "nodes/dataset.json";
+
 /// The columns of a node type that say where its nodes are.
 fn places<'a>(
-    cut: &PartitionedDataset,
+    manifest: &PartitionManifest,
     of: &'a PartitionedType,
 ) -> impl Iterator<Item = &'a ColumnSpec> + use<'a> {
-    let shared = cut.manifest().layout == PartLayout::VertexCut;
+    let shared = manifest.layout == PartLayout::VertexCut;
     of.columns.iter().filter(move |column| match column.name.as_str() {
         "assignment" => true,
         "holders" => shared,
@@ -23,29 +26,35 @@ fn places<'a>(
     })
 }
 
-/// The manifest of the catalog of nodes, if there is one.
-pub const CATALOG_MANIFEST: &str = "nodes/dataset.json";
-
 /// Names of the files by which batches of parts elsewhere are made: the manifest, the part of each node, and the catalog of
 /// nodes if it is here. Ascending, with slashes.
 ///
 /// # Errors
-/// If the catalog cannot be listed.
-pub fn describing_files(cut: &PartitionedDataset) -> Result<Vec<String>> {
-    let places = cut.manifest().node_types.iter().flat_map(|of| places(cut, of));
+/// If the catalog is damaged, or a manifest names a file that is not in its folder.
+pub fn describing_files(parts: &PartitionedDataset) -> Result<Vec<String>> {
+    let manifest = parts.manifest();
+    let places = manifest.node_types.iter().flat_map(|of| places(manifest, of));
     let mut files: Vec<String> = places.map(|column| column.file.clone()).collect();
     files.push(PARTITION.into());
-    let catalog = cut.dir().join(CATALOG);
-    if catalog.exists() {
-        for entry in std::fs::read_dir(&catalog).at(&catalog)? {
-            let entry = entry.at(&catalog)?;
-            if entry.path().is_file() {
-                files.push(format!("{CATALOG}/{}", entry.file_name().to_string_lossy()));
-            }
-        }
+    if let Some(catalog) = parts.catalog()? {
+        files.push(CATALOG_MANIFEST.into());
+        let columns = catalog.manifest().node_types.iter().flat_map(|of| &of.columns);
+        files.extend(columns.map(|column| format!("{CATALOG}/{}", column.file)));
+    }
+    if let Some(outside) = files.iter().find(|name| !is_inside(name)) {
+        let place = parts.dir().display();
+        return Err(Error::invalid(format!(
+            "{place}: '{outside}' is not the name of a file there"
+        )));
     }
     files.sort();
     Ok(files)
+}
+
+/// Returns whether a name with slashes stays in the folder that it is relative to.
+pub fn is_inside(name: &str) -> bool {
+    let part = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0', ':']);
+    name.split('/').all(part)
 }
 
 /// Compares the checksums of the describing files in `dir`, which were copied there.
@@ -54,11 +63,38 @@ pub fn describing_files(cut: &PartitionedDataset) -> Result<Vec<String>> {
 /// If one is missing or differs, naming it.
 pub fn verify_description(dir: &Path) -> Result<()> {
     let check = || {
-        let cut = PartitionedDataset::open(dir)?;
-        for of in &cut.manifest().node_types {
-            places(&cut, of).try_for_each(|column| cut.column(&of.name, &column.name)?.verify())?;
+        let parts = PartitionedDataset::open(dir)?;
+        for of in &parts.manifest().node_types {
+            let mut places = places(parts.manifest(), of);
+            places.try_for_each(|column| parts.column(&of.name, &column.name)?.verify())?;
         }
-        cut.catalog()?.map(|catalog| verify(&catalog)).transpose().map(drop)
+        parts.catalog()?.map(|catalog| verify(&catalog)).transpose().map(drop)
     };
     check().while_doing(|| format!("verifying the description of a partition in {}", dir.display()))
+}
+
+impl PartitionManifest {
+    /// Returns whether it describes the same parts, wherever and whenever they were made.
+    pub fn is_of_same_parts(&self, other: &Self) -> bool {
+        self.source.fingerprint == other.source.fingerprint
+            && (self.parts, self.layout, self.hops) == (other.parts, other.layout, other.hops)
+            && self.node_types == other.node_types
+            && self.edge_types == other.edge_types
+            && self.part_counts == other.part_counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_leave_the_folder_are_told() {
+        for name in ["partition.json", "nodes/_N.label.npy", "map-0.assignment.npy"] {
+            assert!(is_inside(name), "{name}");
+        }
+        for name in ["", "/etc/passwd", "../token", "nodes/../../x", "a//b", "c:\\x", "nodes/."] {
+            assert!(!is_inside(name), "{name}");
+        }
+    }
 }

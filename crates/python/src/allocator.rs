@@ -33,11 +33,16 @@ impl Chosen {
     }
 }
 
+/// Name of the allocator of this process.
+pub fn name() -> &'static str {
+    if Chosen::is_mimalloc() { "mimalloc" } else { "system" }
+}
+
 /// Chooses by the environment, without memory of its own.
 #[cold]
 fn choose() -> bool {
-    // SAFETY: the name is a string of C. The first allocation is that of the interpreter's thread that imports the module, while
-    // nothing here changes the environment; the value is read at once.
+    // SAFETY: the name is a string of C. The first allocation is that of the interpreter's thread that imports the module,
+    // while nothing here changes the environment; the value is read at once.
     let value = unsafe { libc::getenv(VARIABLE.as_ptr()) };
     // SAFETY: a value that is not null is a string of C.
     let is_mimalloc = !value.is_null() && unsafe { CStr::from_ptr(value) } == c"mimalloc";
@@ -45,8 +50,8 @@ fn choose() -> bool {
     is_mimalloc
 }
 
-// SAFETY: each method is that of one of two allocators, and it is the same one for as long as the process lives: the choice is
-// made before the first memory is handed out, and kept.
+// SAFETY: each method is that of one of two allocators, and it is the same one for as long as the process lives: the choice
+// is made before the first memory is handed out, and kept.
 unsafe impl GlobalAlloc for Chosen {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.

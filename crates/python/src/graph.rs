@@ -18,9 +18,10 @@ use pyo3::types::PyDict;
 
 use crate::arrays::{array, matrix, rows};
 use crate::errors::Raise;
+use crate::waiting::wait_for;
 
-/// A dataset on disk, mapped, or a partitioned one, of which parts may be elsewhere. It is pickled by its path and options, or
-/// by its servers alone if they describe it.
+/// A dataset on disk, mapped, or a partitioned one, of which parts may be elsewhere. It is pickled by its path and options,
+/// or by its servers alone if they describe it.
 #[pyclass(frozen, module = "gnarl._gnarl")]
 pub struct Graph {
     pub inner: Arc<LoaderGraph>,
@@ -141,8 +142,12 @@ impl Graph {
         cache: u64,
     ) -> PyResult<Self> {
         let parts = (servers, token_file, certificate, deadline, cache);
-        let opened = py.detach(|| open(&path, &parts, false));
-        Ok(Self { inner: Arc::new(opened.raise(py)?), parts, connected: None })
+        let asked = parts.clone();
+        let opened = match parts.0.is_empty() {
+            true => py.detach(|| open(&path, &asked, false)).raise(py)?,
+            false => wait_for(py, move || open(&path, &asked, false))?,
+        };
+        Ok(Self { inner: Arc::new(opened), parts, connected: None })
     }
 
     /// Opens the partition of servers by their addresses alone; they make the batches of loaders if `batches`.
@@ -158,8 +163,9 @@ impl Graph {
         batches: bool,
     ) -> PyResult<Self> {
         let parts = (servers, token_file, certificate, deadline, cache);
-        let opened = py.detach(|| connect(&parts, batches));
-        Ok(Self { inner: Arc::new(opened.raise(py)?), parts, connected: Some(batches) })
+        let asked = parts.clone();
+        let opened = wait_for(py, move || connect(&asked, batches))?;
+        Ok(Self { inner: Arc::new(opened), parts, connected: Some(batches) })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -273,13 +279,16 @@ impl Graph {
         nodes: PyReadonlyArray1<'py, i64>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let number = self.node_type(py, node_type)?;
-        let nodes = nodes.as_slice()?;
-        let found = py.detach(|| {
-            let nodes = self.inner.seeds(number, nodes)?.nodes;
-            // Memory of its own, which goes when the array does.
-            self.inner.features_of(number, &nodes, &Arc::default())
-        });
-        found.raise(py)?.map(|found| rows(py, found, nodes.len())).transpose()
+        let nodes = self.inner.seeds(number, nodes.as_slice()?).raise(py)?.nodes;
+        let count = nodes.len();
+        let graph = self.inner.clone();
+        // Memory of its own, which goes when the array does.
+        let gather = move || graph.features_of(number, &nodes, &Arc::default());
+        let found = match self.inner.is_remote() {
+            true => wait_for(py, gather)?,
+            false => py.detach(gather).raise(py)?,
+        };
+        found.map(|found| rows(py, found, count)).transpose()
     }
 
     /// The labels of nodes, or None.

@@ -10,6 +10,7 @@ mod graph;
 mod loader;
 mod sampler;
 mod tables;
+mod waiting;
 mod writer;
 
 use std::ffi::OsString;
@@ -20,6 +21,12 @@ use pyo3::prelude::*;
 #[pyfunction]
 fn run_command(py: Python<'_>, words: Vec<OsString>) -> u8 {
     py.detach(|| gnarl_cli::run(words))
+}
+
+/// The allocator of this process: `system` or `mimalloc`.
+#[pyfunction]
+fn allocator_name() -> &'static str {
+    allocator::name()
 }
 
 /// Lets threads that make batches stand still while the process forks.
@@ -43,6 +50,7 @@ fn _gnarl(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sampler::Sampler>()?;
     module.add_class::<tables::Tables>()?;
     module.add_class::<writer::Writer>()?;
+    module.add_function(wrap_pyfunction!(allocator_name, module)?)?;
     module.add_function(wrap_pyfunction!(before_fork, module)?)?;
     module.add_function(wrap_pyfunction!(after_fork, module)?)?;
     module.add_function(wrap_pyfunction!(run_command, module)?)

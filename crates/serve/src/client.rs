@@ -155,13 +155,24 @@ impl Client {
         self.start(Exchange { command, about })
     }
 
+    /// Deadline of a call, retries included.
+    pub fn deadline(&self) -> Duration {
+        self.0.deadline
+    }
+
+    /// Makes a call once, within `time`, and waits for its reply.
+    pub(crate) fn ask_within<C: Call>(&self, call: C, time: Duration) -> Result<C::Reply> {
+        let client = self.clone();
+        self.wait_for(async move { client.0.once(&call, time).await })()
+    }
+
     /// Begins a call that is made once, within the deadline; the returned function waits for its reply.
     pub(crate) fn start_once<C: Call>(
         &self,
         call: C,
     ) -> impl FnOnce() -> Result<C::Reply> + Send + use<C> {
         let client = self.clone();
-        self.wait_for(async move { client.0.once(&call).await })
+        self.wait_for(async move { client.0.once(&call, client.0.deadline).await })
     }
 
     /// Begins a call; the returned function waits for its reply.
@@ -218,10 +229,10 @@ impl Inner {
         }
     }
 
-    /// Makes one attempt within the deadline.
-    async fn once<C: Call>(&self, call: &C) -> Result<C::Reply> {
-        let (uri, seconds) = (&self.uri, self.deadline.as_secs_f64());
-        match timeout(self.deadline, self.try_once(call)).await {
+    /// Makes one attempt within `time`.
+    async fn once<C: Call>(&self, call: &C, time: Duration) -> Result<C::Reply> {
+        let (uri, seconds) = (&self.uri, time.as_secs_f64());
+        match timeout(time, self.try_once(call)).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(status)) => Err(error(&status).context(format!("asking {uri}"))),
             Err(_) => {

@@ -7,8 +7,10 @@ use gnarl_common::{Error, Kind, Result};
 use gnarl_partition::PartitionedDataset;
 
 use crate::access::PartAccess;
+use crate::calls::Describe;
 use crate::client::{Client, ClientConfig};
-use crate::files::RemoteDescription;
+use crate::command;
+use crate::remote_description::RemoteDescription;
 use crate::served::{Description, ServedPart};
 
 /// Settings of connections to servers of parts.
@@ -28,96 +30,179 @@ impl Default for Access {
     }
 }
 
-impl Access {
-    /// A server, and its parts by what it says of them. The hint is for one that wants another token.
-    fn server(&self, address: &str, token_hint: &str) -> Result<(Client, Vec<usize>)> {
-        let client = Client::connect(&ClientConfig {
-            token: self.token.clone(),
-            certificate: self.certificate.clone(),
-            deadline: self.deadline,
+/// A server that was reached, and the numbers of its parts.
+struct Reached {
+    client: Client,
+    parts: Vec<usize>,
+}
+
+/// The servers of `addresses` that reply, in that order: all of them, unless the others `suffice`, which are not waited for
+/// beyond the first attempt.
+///
+/// # Errors
+/// If a server that is needed does not reply in time, or one wants another token, with the hint.
+fn reach(
+    addresses: &[String],
+    access: &Access,
+    token_hint: &str,
+    suffice: &dyn Fn(&[Reached]) -> Result<bool>,
+) -> Result<Vec<Reached>> {
+    let connect = |address: &String| {
+        Client::connect(&ClientConfig {
+            token: access.token.clone(),
+            certificate: access.certificate.clone(),
+            deadline: access.deadline,
             ..ClientConfig::new(address)
-        })?;
-        let abouts = client.describe().map_err(|e| match e.kind() {
-            Kind::Usage => e.hint(token_hint),
-            _ => e,
-        })?;
-        Ok((client, abouts.iter().map(|about| about.part).collect()))
+        })
+    };
+    let clients = addresses.iter().map(connect).collect::<Result<Vec<_>>>()?;
+    let first: Vec<_> = clients.iter().map(|client| client.start_once(Describe)).collect();
+    let mut reached = Vec::new();
+    let mut silent = Vec::new();
+    for (client, wait) in clients.into_iter().zip(first) {
+        match wait() {
+            Ok(replies) => reached.push(Reached { parts: parts_of(&replies)?, client }),
+            Err(e) if e.kind() == Kind::Rank => silent.push((client, e)),
+            Err(e) => return Err(e.hint(token_hint)),
+        }
     }
+    if !silent.is_empty() && !suffice(&reached)? {
+        // They may be starting.
+        let again: Vec<_> = silent.iter().map(|(client, _)| client.start(Describe)).collect();
+        let mut left = Vec::new();
+        for ((client, _), wait) in silent.into_iter().zip(again) {
+            match wait() {
+                Ok(replies) => reached.push(Reached { parts: parts_of(&replies)?, client }),
+                Err(e) if e.kind() == Kind::Rank => left.push((client, e)),
+                Err(e) => return Err(e.hint(token_hint)),
+            }
+        }
+        silent = left;
+        if !silent.is_empty() && !suffice(&reached)? {
+            return Err(silent.swap_remove(0).1);
+        }
+    }
+    for (_, error) in &silent {
+        tracing::warn!("others suffice for a server that does not reply: {error}");
+    }
+    let place = |of: &Reached| addresses.iter().position(|address| address == of.client.uri());
+    reached.sort_by_key(place);
+    Ok(reached)
+}
+
+/// The numbers of the parts that a server describes.
+fn parts_of(replies: &[Vec<u8>]) -> Result<Vec<usize>> {
+    let mut parts = Vec::new();
+    for body in replies {
+        let abouts: Vec<Description> = command::read("the description", body)?;
+        parts.extend(abouts.iter().map(|about| about.part));
+    }
+    Ok(parts)
 }
 
 /// Finds the description of the partition whose parts servers have, at the first of `addresses` with a catalog of nodes.
 ///
 /// # Errors
-/// If a server does not reply in time, or refuses the token, with the hint; if none has a catalog, or they have parts of
-/// different partitions.
+/// If no server with a catalog replies in time, one wants another token, with the hint, or they have parts of different
+/// partitions.
 pub fn find_description(
     addresses: &[String],
     access: &Access,
     token_hint: &str,
 ) -> Result<RemoteDescription> {
+    if addresses.is_empty() {
+        return Err(Error::usage("no servers are named").hint("such as http://10.0.0.1:7070"));
+    }
+    let suffice = |reached: &[Reached]| {
+        let mut abouts = reached.iter().map(|of| RemoteDescription::of(&of.client));
+        abouts.try_fold(false, |found, about| Ok(found || about?.has_catalog()))
+    };
     let mut found: Option<RemoteDescription> = None;
-    for address in addresses {
-        let (client, _) = access.server(address, token_hint)?;
+    for Reached { client, .. } in reach(addresses, access, token_hint, &suffice)? {
         let about = RemoteDescription::of(&client)?;
         match &found {
-            Some(first) if first.manifest() != about.manifest() => {
-                let message =
-                    format!("{address} has parts of another partition than {}", addresses[0]);
-                let error = Error::usage(message);
-                return Err(error.hint("name servers of the parts of one partition"));
+            Some(first) if !first.manifest().is_of_same_parts(about.manifest()) => {
+                return Err(of_others(client.uri()));
             }
             Some(first) if first.has_catalog() => {}
             _ => found = Some(about),
         }
     }
-    match found {
-        Some(about) if about.has_catalog() => Ok(about),
-        Some(_) => {
-            let message = format!("{}: no catalog of the nodes there", addresses.join(", "));
-            Err(Error::usage(message).hint("copy nodes/ of the partition to one of the servers"))
-        }
-        None => Err(Error::usage("no servers are named").hint("such as http://10.0.0.1:7070")),
-    }
+    found.filter(RemoteDescription::has_catalog).ok_or_else(|| {
+        let message = format!("{}: no catalog of the nodes there", addresses.join(", "));
+        Error::usage(message).hint("copy nodes/ of the partition to one of the servers")
+    })
 }
 
-/// The servers at `addresses`, all of which make batches.
+fn of_others(uri: &str) -> Error {
+    let message = format!("{uri} has parts of another partition");
+    Error::usage(message).hint("name servers of the parts of one partition")
+}
+
+/// The servers at `addresses` that make batches, at least one.
 ///
 /// # Errors
-/// If a server does not reply in time, refuses the token, with the hint, or makes no batches.
+/// If none makes batches or replies in time, or one wants another token, with the hint.
 pub fn batch_servers(
     addresses: &[String],
     access: &Access,
     token_hint: &str,
 ) -> Result<Vec<Client>> {
-    let one = |address: &String| {
-        let (client, _) = access.server(address, token_hint)?;
-        client.check_batches()?;
-        Ok(client)
+    let suffice = |reached: &[Reached]| {
+        let mut makes = reached.iter().map(|of| of.client.makes_batches());
+        makes.try_fold(false, |found, makes| Ok(found || makes?))
     };
-    addresses.iter().map(one).collect()
+    let mut makers = Vec::new();
+    for Reached { client, .. } in reach(addresses, access, token_hint, &suffice)? {
+        if client.makes_batches()? {
+            makers.push(client);
+        }
+    }
+    if makers.is_empty() {
+        let none = Error::usage(format!("no server makes batches: {}", addresses.join(", ")));
+        return Err(none.hint("start one with gnarl serve --batches"));
+    }
+    Ok(makers)
 }
 
 /// Opens parts with local files; the others are reached through the first server of `addresses` that has them.
 ///
 /// # Errors
-/// If a server does not reply in time, refuses the token, or no one has a part: with the first and the second of the hints.
+/// If no server that has a part replies in time, one wants another token or has parts of another partition, or no one has a
+/// part: with the first and the second of the hints.
 pub fn open_parts(
     cut: &PartitionedDataset,
     addresses: &[String],
     access: &Access,
     (token_hint, address_hint): (&str, &str),
 ) -> Result<Vec<PartAccess>> {
-    let mut servers = Vec::new();
-    let complete = (0..cut.num_parts()).all(|part| cut.has_part(part));
-    for address in addresses.iter().filter(|_| !complete) {
-        servers.push(access.server(address, token_hint)?);
+    let missing: Vec<usize> = (0..cut.num_parts()).filter(|&part| !cut.has_part(part)).collect();
+    let servers = match missing.is_empty() {
+        true => Vec::new(),
+        false => {
+            let suffice = |reached: &[Reached]| {
+                let has = |part| reached.iter().any(|of| of.parts.contains(part));
+                Ok(missing.iter().all(has))
+            };
+            reach(addresses, access, token_hint, &suffice)?
+        }
+    };
+    for Reached { client, .. } in &servers {
+        match RemoteDescription::of(client) {
+            Ok(about) if !about.manifest().is_of_same_parts(cut.manifest()) => {
+                return Err(of_others(client.uri()));
+            }
+            // Those of ranks, and of earlier versions, describe no partition.
+            Err(e) if e.kind() != Kind::Usage => return Err(e),
+            _ => {}
+        }
     }
     let find = |part: usize| {
         if cut.has_part(part) {
             return PartAccess::open(cut, part);
         }
-        let server = servers.iter().find(|(_, parts)| parts.contains(&part));
-        server.map(|(client, _)| PartAccess::Remote(client.part(part))).ok_or_else(|| {
+        let server = servers.iter().find(|of| of.parts.contains(&part));
+        server.map(|of| PartAccess::Remote(of.client.part(part))).ok_or_else(|| {
             let dir = cut.dir().display();
             Error::usage(format!("part {part} is neither in {dir} nor at a server"))
                 .hint(address_hint)

@@ -19,7 +19,8 @@ pub(crate) fn status(e: &Error) -> Status {
 /// The error of a gRPC status.
 pub(crate) fn error(status: &Status) -> Error {
     let kind = match status.code() {
-        Code::FailedPrecondition | Code::Unauthenticated => Kind::Usage,
+        // Another version of gnarl may lack a call.
+        Code::FailedPrecondition | Code::Unauthenticated | Code::Unimplemented => Kind::Usage,
         Code::InvalidArgument => Kind::InvalidInput,
         Code::ResourceExhausted | Code::OutOfRange => Kind::Limit,
         _ => Kind::Rank,

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::service::interceptor::InterceptedService;
 
-use crate::batches::BatchServer;
+use crate::batches::{BatchSlot, Batches};
 use crate::files::Files;
 use crate::security::{Guard, Tls, check_address};
 use crate::served::ServedPart;
@@ -62,25 +62,33 @@ impl Server {
     pub fn start(parts: Vec<Arc<ServedPart>>, config: &ServerConfig) -> Result<Self> {
         let none = Err(Error::usage("this server does not describe its partition"));
         let meter = Meter::default();
-        Self::launch(Service::new(parts, none, meter.clone()), meter, (config, 1))
+        Self::launch(
+            Service::new(parts, none, meter.clone()),
+            meter,
+            (config, 1, config.threads.max(1)),
+        )
     }
 
-    /// As [`Server::start`], of parts of `cut`: clients that have no folder of it fetch what describes it, and may ask for
-    /// whole batches if there is something that makes them.
+    /// As [`Server::start`], of `held`, some of `parts`: clients that have no folder of them fetch what describes them, and may
+    /// ask for whole batches if there is a slot for what makes these.
     ///
     /// # Errors
     /// As [`Server::start`].
     pub fn of_partition(
-        cut: &PartitionedDataset,
-        parts: Vec<Arc<ServedPart>>,
-        batches: Option<Arc<dyn BatchServer>>,
+        parts: &PartitionedDataset,
+        held: Vec<Arc<ServedPart>>,
+        batches: Option<BatchSlot>,
         config: &ServerConfig,
     ) -> Result<Self> {
         let meter = Meter::default();
-        let workers = if batches.is_some() { config.threads.max(1) } else { 1 };
-        let service = Service::new(parts, Files::open(cut), meter.clone()).with_batches(batches);
-        // Batches are large: encoding them is the work of the threads of the runtime.
-        Self::launch(service, meter, (config, workers))
+        let threads = config.threads.max(1);
+        let service = Service::new(held, Files::open(parts), meter.clone());
+        let Some(slot) = batches else {
+            return Self::launch(service, meter, (config, 1, threads));
+        };
+        let service = service.with_batches(Batches::new(slot, threads));
+        // Batches are large: encoding them is the work of the threads of the runtime. Rows of parts wait for none of them.
+        Self::launch(service, meter, (config, threads, 2 * threads))
     }
 
     /// Serves the calls of batch workers or of their coordinator until the server is dropped.
@@ -91,13 +99,14 @@ impl Server {
         let meter = Meter::default();
         // Batches are large: encoding them is the work of the threads of the runtime.
         let service = WorkService::new(handler, meter.clone());
-        Self::launch(service, meter, (config, config.threads.max(1)))
+        let threads = config.threads.max(1);
+        Self::launch(service, meter, (config, threads, threads))
     }
 
     fn launch<S: FlightService>(
         service: S,
         meter: Meter,
-        (config, workers): (&ServerConfig, usize),
+        (config, workers, blocking): (&ServerConfig, usize, usize),
     ) -> Result<Self> {
         let (token, tls) = (config.token.is_some(), config.tls.is_some());
         check_address(config.listen, token, tls, config.open_to_everyone)?;
@@ -108,10 +117,9 @@ impl Server {
         let listener = TcpListener::bind(config.listen).map_err(refused)?;
         listener.set_nonblocking(true).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let threads = config.threads.max(1);
         let runtime = Builder::new_multi_thread()
             .worker_threads(workers)
-            .max_blocking_threads(threads)
+            .max_blocking_threads(blocking)
             .thread_name("serve")
             .enable_all()
             .build()

@@ -17,7 +17,7 @@ use gnarl_common::{Error, Result};
 use gnarl_sample::parts::AsOf;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::batches::BatchServer;
+use crate::batches::Batches;
 use crate::codec::{found_batch, gradients_of, keys_of, narrow, nodes_of, times_of, triples_batch};
 use crate::command::{self, BATCHES, Column, Command, FILES, GetTicket, Whole, WholeSplit};
 use crate::failure::{status, status_of};
@@ -30,10 +30,10 @@ use crate::traffic::Meter;
 #[derive(Clone)]
 pub(crate) struct Service {
     parts: Arc<Vec<Arc<ServedPart>>>,
-    /// What describes their partition, or why nothing does.
+    /// The description of their partition, or why there is none.
     files: Arc<Result<Files>>,
-    /// Makes whole batches, if the server does.
-    batches: Option<Arc<dyn BatchServer>>,
+    /// Whole batches, if the server makes some.
+    batches: Option<Arc<Batches>>,
     meter: Meter,
 }
 
@@ -47,14 +47,28 @@ impl Service {
     }
 
     /// The service with batches.
-    pub(crate) fn with_batches(self, batches: Option<Arc<dyn BatchServer>>) -> Self {
-        Self { batches, ..self }
+    pub(crate) fn with_batches(self, batches: Batches) -> Self {
+        Self { batches: Some(Arc::new(batches)), ..self }
     }
 
-    fn batches(&self) -> Result<&dyn BatchServer> {
+    fn batches(&self) -> Result<&Batches, Status> {
         self.batches.as_deref().ok_or_else(|| {
-            Error::usage("this server makes no batches").hint("start it with --batches")
+            let none = Error::usage("this server makes no batches");
+            status(&none.hint("start it with --batches"))
         })
+    }
+
+    /// Makes a batch.
+    async fn batch(
+        &self,
+        spec: serde_json::Value,
+        request: serde_json::Value,
+        lists: Vec<RecordBatch>,
+    ) -> Result<RecordBatch, Status> {
+        let batches = self.batches()?;
+        let server = batches.server()?;
+        let _place = batches.place().await?;
+        busy(move || server.batch(&spec, &request, &lists)).await
     }
 
     fn files(&self) -> Result<&Files> {
@@ -72,7 +86,7 @@ impl Service {
     fn answer(&self, command: &Command, batches: &[RecordBatch]) -> Result<RecordBatch> {
         let nodes = || nodes_of(batches);
         match command {
-            Command::Batch { spec, request } => self.batches()?.batch(spec, request, batches),
+            Command::Batch { .. } => Err(Error::usage("a batch is no rows of nodes")),
             Command::Gather { part, ntype, column } => {
                 self.part(*part)?.gather(ntype.as_deref(), *column, &nodes()?)
             }
@@ -258,7 +272,7 @@ impl FlightService for Service {
                 command::write(&parts.collect::<Vec<_>>())
             }
             BATCHES => {
-                self.batches().map_err(|e| status(&e))?;
+                self.batches()?.server()?;
                 Vec::new()
             }
             FILES => command::write(&self.files().map_err(|e| status(&e))?.list()),
@@ -273,7 +287,9 @@ impl FlightService for Service {
         let describe = ActionType { r#type: "describe".into(), description };
         let description = "The files that describe the partition, as JSON".into();
         let files = ActionType { r#type: FILES.into(), description };
-        Ok(Response::new(stream::iter([Ok(describe), Ok(files)]).boxed()))
+        let description = "Replies without content if the server makes batches".into();
+        let batches = ActionType { r#type: BATCHES.into(), description };
+        Ok(Response::new(stream::iter([Ok(describe), Ok(files), Ok(batches)]).boxed()))
     }
 
     async fn do_exchange(
@@ -282,8 +298,14 @@ impl FlightService for Service {
     ) -> Answer<Self::DoExchangeStream> {
         let (asked, batches) = asked(request, self.meter.clone()).await?;
         let command: Command = command::read("the descriptor", &asked).map_err(|e| status(&e))?;
-        let service = self.clone();
-        let reply = busy(move || service.answer(&command, &batches)).await?;
+        let reply = match command {
+            // They have places of their own: servers that read parts of each other would wait for each other.
+            Command::Batch { spec, request } => self.batch(spec, request, batches).await?,
+            command => {
+                let service = self.clone();
+                busy(move || service.answer(&command, &batches)).await?
+            }
+        };
         Ok(Response::new(encoded(stream::iter([Ok(reply)]), self.meter.clone())))
     }
 }

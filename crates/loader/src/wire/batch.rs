@@ -13,6 +13,9 @@ use crate::batch::{Batch, BatchEdges, BatchLinks, BatchNodes};
 use crate::request::{Around, BatchRequest};
 use crate::rows::{FeatureRows, LabelRows};
 
+/// Most bytes of a batch, by far below what a message can have.
+const LONGEST: usize = 2 << 30;
+
 /// The message of a batch.
 ///
 /// # Errors
@@ -46,7 +49,7 @@ pub(crate) fn batch_reply(batch: Batch) -> Result<RecordBatch> {
     }
     for (edge_type, edges) in batch.edges.into_iter().enumerate() {
         let name = |column: &str| format!("edges.{edge_type}.{column}");
-        lists.push::<UInt32Type>(name("ends"), narrow(&edges.ends));
+        lists.push::<UInt32Type>(name("endpoints"), narrow(&edges.ends));
         lists.push::<UInt32Type>(name("of_hop"), narrow(&edges.of_hop));
         push_features(&mut lists, name("features"), edges.features);
         if let Some(ids) = edges.ids {
@@ -68,7 +71,7 @@ pub(crate) fn batch_reply(batch: Batch) -> Result<RecordBatch> {
             narrow(&links.negative_destinations),
         );
     }
-    lists.finish()
+    lists.finish(LONGEST)
 }
 
 /// Reads the batch of a request over a graph of this schema, with features in memory of `rows`.
@@ -120,11 +123,19 @@ fn nodes_of(reply: &RecordBatch, node_type: usize, rows: &Arc<SparePages>) -> Re
         values.map(|values| LabelRows::Values(values.to_vec()))
     };
     let trees = reply.column_by_name(&name("trees")).is_some();
+    let trees = trees.then(|| wide(reply, &name("trees"))).transpose()?;
+    let times = list::<Int64Type>(reply, &name("times"))?.map(|times| times.to_vec());
+    let labeled = labels.as_ref().map(|labels| match labels {
+        LabelRows::Classes(classes) => classes.len(),
+        LabelRows::Tasks(values, tasks) => values.len() / (*tasks).max(1),
+        LabelRows::Values(values) => values.len(),
+    });
+    same_length(ids.len(), [labeled, times.as_ref().map(Vec::len), trees.as_ref().map(Vec::len)])?;
     Ok(BatchNodes {
         features: features_of(reply, &name("features"), ids.len(), rows)?,
         labels,
-        times: list::<Int64Type>(reply, &name("times"))?.map(|times| times.to_vec()),
-        trees: trees.then(|| wide(reply, &name("trees"))).transpose()?,
+        times,
+        trees,
         of_hop: wide(reply, &name("of_hop"))?,
         ids,
     })
@@ -132,18 +143,35 @@ fn nodes_of(reply: &RecordBatch, node_type: usize, rows: &Arc<SparePages>) -> Re
 
 fn edges_of(reply: &RecordBatch, edge_type: usize, rows: &Arc<SparePages>) -> Result<BatchEdges> {
     let name = |column: &str| format!("edges.{edge_type}.{column}");
-    let ends = wide(reply, &name("ends"))?;
+    let ends = wide(reply, &name("endpoints"))?;
     if ends.len() % 2 == 1 {
         return Err(Error::invalid(format!("edges of a batch have {} endpoints", ends.len())));
     }
+    let count = ends.len() / 2;
+    let ids = list::<Int64Type>(reply, &name("ids"))?.map(|ids| ids.to_vec());
+    let weights = list::<Float32Type>(reply, &name("weights"))?.map(|weights| weights.to_vec());
+    let times = list::<Int64Type>(reply, &name("times"))?.map(|times| times.to_vec());
+    let lengths = [ids.as_ref().map(Vec::len), weights.as_ref().map(Vec::len)];
+    same_length(count, lengths.into_iter().chain([times.as_ref().map(Vec::len)]))?;
     Ok(BatchEdges {
-        features: features_of(reply, &name("features"), ends.len() / 2, rows)?,
-        ids: list::<Int64Type>(reply, &name("ids"))?.map(|ids| ids.to_vec()),
-        weights: list::<Float32Type>(reply, &name("weights"))?.map(|weights| weights.to_vec()),
-        times: list::<Int64Type>(reply, &name("times"))?.map(|times| times.to_vec()),
+        features: features_of(reply, &name("features"), count, rows)?,
+        ids,
+        weights,
+        times,
         of_hop: wide(reply, &name("of_hop"))?,
         ends,
     })
+}
+
+/// Rejects columns of another length.
+fn same_length(count: usize, lengths: impl IntoIterator<Item = Option<usize>>) -> Result<()> {
+    match lengths.into_iter().flatten().find(|&length| length != count) {
+        Some(other) => {
+            let message = format!("a column of a batch has {other} values for {count} rows");
+            Err(Error::invalid(message))
+        }
+        None => Ok(()),
+    }
 }
 
 fn push_features(lists: &mut ListWriter, name: String, features: Option<FeatureRows>) {

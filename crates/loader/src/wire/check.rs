@@ -13,6 +13,9 @@ impl BatchRequest {
     /// [`gnarl_common::Kind::InvalidInput`] naming what does not fit.
     pub fn check(&self, graph: &LoaderGraph) -> Result<()> {
         let examples = self.places.len();
+        if examples == 0 {
+            return Err(Error::invalid("a request has no examples"));
+        }
         let fits = |what: &str, found: usize, expected: usize| match found == expected {
             true => Ok(()),
             false => {

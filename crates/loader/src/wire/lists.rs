@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, Field, Schema};
-use gnarl_common::{Error, Result};
+use gnarl_common::{Error, Kind, Result};
 
 /// Lists that are written.
 #[derive(Default)]
@@ -28,11 +28,18 @@ impl ListWriter {
         self.columns.push(Arc::new(list));
     }
 
-    /// All of them.
+    /// All of them, as a message of at most `longest` bytes.
     ///
     /// # Errors
-    /// If they make no valid Arrow data.
-    pub fn finish(self) -> Result<RecordBatch> {
+    /// [`Kind::Limit`] if they are longer; if they make no valid Arrow data.
+    pub fn finish(self, longest: usize) -> Result<RecordBatch> {
+        let bytes: usize = self.columns.iter().map(|column| column.get_buffer_memory_size()).sum();
+        if bytes > longest {
+            let message =
+                format!("{bytes} bytes of a batch to or from a server: at most {longest}");
+            return Err(Error::new(Kind::Limit, message)
+                .hint("take smaller batches, fewer negatives or smaller fan-outs"));
+        }
         RecordBatch::try_new(Arc::new(Schema::new(self.fields)), self.columns).map_err(wrong)
     }
 }

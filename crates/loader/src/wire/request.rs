@@ -8,11 +8,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::lists::{ListWriter, expected, list};
-use crate::ends::{EdgeKind, Ends, LeftOut};
+use crate::endpoints::{EdgeKind, Ends, LeftOut};
 use crate::negatives::Negatives;
 use crate::request::{Around, BatchRequest};
 
-/// What is sent of a request beside lists.
+/// Most bytes of a request: servers take messages of 64 MiB.
+const LONGEST: usize = 60 << 20;
+
+/// The part of a request that is no list.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Head {
@@ -21,7 +24,7 @@ struct Head {
     around: Kind,
 }
 
-/// What a batch is around.
+/// The examples of a batch.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum Kind {
@@ -31,7 +34,7 @@ enum Kind {
     Edges {
         source_type: usize,
         destination_type: usize,
-        negatives: Kinds,
+        negatives: Counted,
         left_out: Option<(usize, Option<usize>)>,
     },
 }
@@ -39,7 +42,7 @@ enum Kind {
 /// Negatives.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kinds {
+enum Counted {
     None,
     Pairs(f64),
     Destinations(usize),
@@ -69,16 +72,16 @@ pub(crate) fn request_message(request: &BatchRequest) -> Result<(Value, RecordBa
                 source_type: of.source_type,
                 destination_type: of.destination_type,
                 negatives: match of.negatives {
-                    Negatives::None => Kinds::None,
-                    Negatives::Pairs(share) => Kinds::Pairs(share),
-                    Negatives::Destinations(each) => Kinds::Destinations(each),
+                    Negatives::None => Counted::None,
+                    Negatives::Pairs(share) => Counted::Pairs(share),
+                    Negatives::Destinations(each) => Counted::Destinations(each),
                 },
                 left_out: of.left_out.map(|of| (of.edge_type, of.reversed)),
             }
         }
     };
     let head = Head { key: request.key.bits(), around };
-    Ok((serde_json::to_value(&head).unwrap_or_default(), lists.finish()?))
+    Ok((serde_json::to_value(&head).unwrap_or_default(), lists.finish(LONGEST)?))
 }
 
 /// Reads a message.
@@ -93,9 +96,9 @@ pub(crate) fn request_of(head: &Value, lists: &RecordBatch) -> Result<BatchReque
         Kind::Nodes { node_type } => Around::Nodes { node_type, nodes: nodes("nodes")? },
         Kind::Edges { source_type, destination_type, negatives, left_out } => {
             let negatives = match negatives {
-                Kinds::None => Negatives::None,
-                Kinds::Pairs(share) => Negatives::Pairs(share),
-                Kinds::Destinations(each) => Negatives::Destinations(each.max(1)),
+                Counted::None => Negatives::None,
+                Counted::Pairs(share) => Negatives::Pairs(share),
+                Counted::Destinations(each) => Negatives::Destinations(each.max(1)),
             };
             let left_out = left_out.map(|(edge_type, reversed)| LeftOut { edge_type, reversed });
             let of = EdgeKind { source_type, destination_type, negatives, left_out };

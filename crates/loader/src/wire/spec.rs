@@ -12,10 +12,18 @@ use crate::options::{Columns, LoaderOptions, Neighborhood};
 use crate::sampler::NeighborSampler;
 use crate::source::OwnBatches;
 
+/// The version of gnarl.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Most hops of batches that are asked for elsewhere.
+const MOST_HOPS: usize = 64;
+
 /// The sampler and the columns of a loader's batches.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchSpec {
+    /// The version of gnarl, whose samplers and messages may differ between versions.
+    version: String,
     fanouts: Vec<i64>,
     fanouts_of: Vec<(Triple, Vec<i64>)>,
     rule: String,
@@ -33,6 +41,7 @@ impl BatchSpec {
     pub fn of((fanouts, rule): (&HeteroFanouts, Rule), options: &LoaderOptions) -> Self {
         let own = fanouts.of_types().map(|(triple, fanouts)| (triple.clone(), fanouts.to_vec()));
         Self {
+            version: VERSION.into(),
             fanouts: fanouts.of_others().to_vec(),
             fanouts_of: own.collect(),
             rule: rule.name().into(),
@@ -51,8 +60,19 @@ impl BatchSpec {
     /// # Errors
     /// If it has another form.
     pub fn read(message: &Value) -> Result<Self> {
-        Self::deserialize(message)
-            .map_err(|e| Error::invalid(format!("the sampler of batches: {e}")))
+        let spec = Self::deserialize(message)
+            .map_err(|e| Error::invalid(format!("the sampler of batches: {e}")))?;
+        if spec.version != VERSION {
+            let theirs = &spec.version;
+            let message =
+                format!("a loader of gnarl {theirs} asks a server of {VERSION} for batches");
+            return Err(Error::usage(message).hint("install one version on all hosts"));
+        }
+        let hops = spec.fanouts_of.iter().map(|(_, own)| own.len()).chain([spec.fanouts.len()]);
+        match hops.max().filter(|&hops| hops > MOST_HOPS) {
+            Some(hops) => Err(Error::usage(format!("{hops} hops of batches: at most {MOST_HOPS}"))),
+            None => Ok(spec),
+        }
     }
 
     /// The message.

@@ -1,4 +1,4 @@
-//! What describes a partition, fetched from its servers.
+//! Descriptions of partitions, fetched from their servers.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};

@@ -35,7 +35,7 @@ pub struct ServeArgs {
     /// The certificate of those servers to trust, in PEM
     #[arg(long, value_name = "FILE", requires = "servers")]
     pub certificate: Option<PathBuf>,
-    /// Memory for features of those servers
-    #[arg(long, default_value = "256MiB", value_name = "SIZE", value_parser = size)]
-    pub cache: u64,
+    /// Memory for features of those servers [default: 256MiB]
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "servers")]
+    pub cache: Option<u64>,
 }

@@ -7,7 +7,7 @@ use gnarl_common::staging::interrupt::{self, Stoppable};
 use gnarl_common::{Context, Result, ResultExt};
 use gnarl_loader::{BatchMaker, LoaderGraph, PartsOptions};
 use gnarl_partition::PartitionedDataset;
-use gnarl_serve::{Access, BatchServer, ServedPart, Server, ServerConfig, read_token};
+use gnarl_serve::{Access, BatchSlot, ServedPart, Server, ServerConfig, read_token};
 use serde_json::{Value, json};
 
 use super::ServeArgs;
@@ -24,11 +24,17 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         .map(|&part| ServedPart::open(&parts, part).map(Arc::new))
         .collect::<Result<_>>()?;
     let config = config(args)?;
-    let batches = args.batches.then(|| maker(args, config.threads)).transpose()?;
+    let slot = args.batches.then(BatchSlot::default);
     let _stoppable = Stoppable::new("when requests under way are answered");
     let start = Instant::now();
-    let server = Server::of_partition(&parts, held.clone(), batches.clone(), &config)?;
+    let server = Server::of_partition(&parts, held.clone(), slot.clone(), &config)?;
     tracing::info!("serving parts {which:?} of {} at {}", args.parts.display(), server.uri());
+    // It listens by now: the servers that this one reads parts of may wait for it likewise.
+    let maker = args.batches.then(|| maker(args, config.threads)).transpose()?;
+    if let (Some(slot), Some(maker)) = (slot, &maker) {
+        slot.fill(maker.clone());
+        tracing::info!("making batches of all {} parts", parts.num_parts());
+    }
     interrupt::wait();
     let uri = server.uri();
     let traffic = server.traffic();
@@ -49,11 +55,12 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         "bytes_sent": traffic.sent,
         "seconds": start.elapsed().as_secs_f64(),
         "parts": served.collect::<Vec<_>>(),
+        "batches": maker.map(|maker| maker.made()),
     }))
 }
 
-/// What makes batches of all parts: those here, and those of servers.
-fn maker(args: &ServeArgs, threads: usize) -> Result<Arc<dyn BatchServer>> {
+/// Makes batches of all parts: those here, and those of servers.
+fn maker(args: &ServeArgs, threads: usize) -> Result<Arc<BatchMaker>> {
     let certificate = args.certificate.as_ref();
     let access = Access {
         token: args.security.token_file.as_deref().map(read_token).transpose()?,
@@ -61,9 +68,13 @@ fn maker(args: &ServeArgs, threads: usize) -> Result<Arc<dyn BatchServer>> {
         ..Access::default()
     };
     let servers = args.servers.clone();
-    let options = PartsOptions { servers, access, cache: args.cache, batches: false };
+    let cache = args.cache.unwrap_or(256 << 20);
+    let options = PartsOptions { servers, access, cache, batches: false };
     let graph = LoaderGraph::open_parts(&args.parts, &options);
-    let graph = graph.while_doing(|| "opening the parts that batches are made of")?;
+    let graph = graph.while_doing(|| "opening the parts of batches")?;
+    if !args.servers.is_empty() && !graph.is_remote() {
+        tracing::warn!("--servers are not asked: all parts are in {}", args.parts.display());
+    }
     Ok(Arc::new(BatchMaker::new(Arc::new(graph), threads)))
 }
 
