@@ -177,6 +177,8 @@ class Loader:
         rule: str,
         disjoint: bool,
         time: str | None,
+        replace: bool,
+        subgraph: str,
         batch_size: int,
         shuffle: bool,
         drop_last: bool,
@@ -207,6 +209,8 @@ class Loader:
         rule: str,
         disjoint: bool,
         time: str | None,
+        replace: bool,
+        subgraph: str,
         batch_size: int,
         shuffle: bool,
         drop_last: bool,
@@ -251,6 +255,8 @@ class Sampler:
         rule: str,
         disjoint: bool,
         time: str | None,
+        replace: bool,
+        subgraph: str,
         threads: int,
     ) -> Sampler: ...
     def sample(

@@ -17,8 +17,9 @@ def is_command(argv: Sequence[str], words: Sequence[str]) -> bool:
     script = os.path.basename(argv[0]) if argv else ""
     if script != "-m":
         return script in ("gnarl", "gnarl.exe")
-    # Other modules that import this package are found at this time, too. Options may be joined: -um gnarl, -mgnarl.
+    # Other modules that import this package are found at this time, too. Options may be joined: -um gnarl, -mgnarl;
+    # those of -X, -W and -c are words of their own.
     for word, following in zip(words[1:], [*words[2:], ""], strict=True):
-        if found := re.fullmatch("-[A-Za-z]*?m(.*)", word):
+        if found := re.fullmatch("-[abd-ln-zA-VYZ]*m(.*)", word):
             return (found[1] or following) == "gnarl"
     return False

@@ -34,7 +34,10 @@ def to_blocks(batch: Any) -> list[Any]:
         edges = {("_N", "_E", "_N"): batch}
         seeds = ["_N"] if "batch_size" in batch else []
     if not seeds or any("num_sampled_edges" not in store for store in edges.values()):
-        raise UsageError("the batch does not tell its hops", "batches of gnarl.pyg.NeighborLoader do")
+        raise UsageError(
+            "the batch does not tell its hops",
+            "batches of gnarl.pyg.NeighborLoader do with subgraph_type='directional'",
+        )
     hops = max(len(store.num_sampled_edges) for store in edges.values())
     blocks = [_block(nodes, edges, hops - number) for number in range(hops)]
     for of, store in nodes.items():

@@ -29,6 +29,8 @@ def loader(dataset, nodes=None, threads=2, **options):
         "rule": "uniform",
         "disjoint": False,
         "time": None,
+        "replace": False,
+        "subgraph": "directional",
         **options,
     }
     nodes = np.arange(dataset.num_nodes()) if nodes is None else np.asarray(nodes)

@@ -20,6 +20,7 @@ from gnarl._process import is_command
         (["-m"], ["python", "-mgnarl", "train"], True),
         (["-m"], ["python", "-m", "mine", "-m", "gnarl"], False),
         (["-m"], ["python", "-mmine"], False),
+        (["-m"], ["python", "-Ximporttime", "-Wimport", "-m", "gnarl"], True),
         (["/usr/bin/gnarl", "train"], ["python", "/usr/bin/gnarl", "train"], True),
         (["train.py"], ["python", "train.py", "-m", "gnarl"], False),
         (["-c"], ["python", "-c", "import gnarl"], False),

@@ -10,9 +10,10 @@ use crate::batch::{Batch, BatchEdges, BatchNodes};
 use crate::graph::LoaderGraph;
 use crate::options::Columns;
 
-/// A sampled batch in the types of tensors, with the columns that are asked for, in memory of `rows`.
+/// A sampled batch in the types of tensors, with the columns that are asked for, in memory of `rows`. Edges of some types have
+/// rows in the dataset, by which these are read.
 pub(crate) fn batch(
-    graph: &LoaderGraph,
+    (graph, has_rows): (&LoaderGraph, &[bool]),
     found: FrontierBatch,
     seed_type: usize,
     input_ids: Vec<i64>,
@@ -37,8 +38,7 @@ pub(crate) fn batch(
     }
     let mut edges = Vec::with_capacity(found.edges.len());
     for (edge_type, own) in found.edges.iter().enumerate() {
-        // Edges of parts have no rows, nor have reverses of other types.
-        let has_rows = graph.lists.have_rows() && own.rows.len() == own.sources.len();
+        let has_rows = has_rows[edge_type];
         let features = match columns.features && has_rows {
             true => graph.edge_features_of(edge_type, &own.rows, rows)?,
             false => None,

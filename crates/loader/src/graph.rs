@@ -214,6 +214,15 @@ impl LoaderGraph {
         self.batch_servers.as_ref()
     }
 
+    /// A number that differs between partitions; 0 of a whole graph.
+    #[cfg(feature = "serve")]
+    pub(crate) fn parts_key(&self) -> u64 {
+        match &self.lists {
+            Lists::Parts(parts) => parts.key,
+            Lists::Whole(_) => 0,
+        }
+    }
+
     /// Rejects connections of another process.
     ///
     /// # Errors

@@ -19,13 +19,16 @@ pub(crate) fn around(
     key: Key,
     scratch: &mut HeteroScratch,
 ) -> Result<(FrontierBatch, BatchLinks)> {
-    let (mut found, links) = match sampler.is_disjoint() {
+    let (found, links) = match sampler.is_disjoint() {
         true => disjoint(sampler, of, (places, ends), times, key, scratch)?,
         false => shared(sampler, of, ends, key, scratch)?,
     };
-    if let Some(of) = of.left_out {
-        leave_out(&mut found, of, ends);
-    }
+    let mut found = found;
+    let Some(left_out) = of.left_out else { return Ok((sampler.finished(found), links)) };
+    // Before they get reverses, and again: the reverse of another edge may be the same pair.
+    leave_out(&mut found, left_out, ends);
+    let mut found = sampler.finished(found);
+    leave_out(&mut found, left_out, ends);
     Ok((found, links))
 }
 

@@ -35,11 +35,6 @@ impl Lists {
         }
     }
 
-    /// Returns whether edges have rows: parts do not tell these.
-    pub fn have_rows(&self) -> bool {
-        matches!(self, Self::Whole(_))
-    }
-
     /// The lists of a whole graph.
     ///
     /// # Errors

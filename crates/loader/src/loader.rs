@@ -205,7 +205,7 @@ fn source(
 ) -> Box<dyn BatchSource> {
     #[cfg(feature = "serve")]
     if let Some(servers) = graph.batch_servers() {
-        let spec = BatchSpec::of((fanouts, sampler.rule()), options);
+        let spec = BatchSpec::of(graph, (fanouts, sampler.rule()), options);
         return Box::new(RemoteBatches::new(graph.clone(), servers, &spec));
     }
     Box::new(OwnBatches::new(sampler, options.columns))

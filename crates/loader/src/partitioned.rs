@@ -73,6 +73,7 @@ impl LoaderGraph {
             schema,
             routes,
             edges,
+            key: cut.manifest().key(),
             process: (remote || options.batches).then(std::process::id),
         };
         let lists = Lists::Parts(lists);

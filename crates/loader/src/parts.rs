@@ -26,6 +26,8 @@ pub(crate) struct PartLists {
     pub schema: Arc<Schema>,
     pub routes: Vec<Routes>,
     pub edges: Vec<EdgeServices>,
+    /// A number of the partition.
+    pub key: u64,
     /// The process that has connections to servers, if there are any.
     pub process: Option<u32>,
 }

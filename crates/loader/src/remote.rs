@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use gnarl_common::memory::SparePages;
 use gnarl_common::{Context, Error, Kind, Result};
 use gnarl_sample::HeteroScratch;
-use gnarl_serve::Client;
+use gnarl_serve::{Client, Missed};
 use serde_json::Value;
 
 use crate::batch::Batch;
@@ -49,8 +49,8 @@ impl RemoteBatches {
         Self { graph, servers: servers.clone(), resting, asked, spec: spec.message(), rows }
     }
 
-    /// The servers in the order in which a batch is asked for: those that rest last.
-    fn order(&self) -> Vec<usize> {
+    /// The servers in the order in which a batch is asked for, those that rest last; and the number of the others.
+    fn order(&self) -> (Vec<usize>, usize) {
         let first = self.asked.fetch_add(1, Ordering::Relaxed);
         let now = Instant::now();
         let resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,8 @@ impl RemoteBatches {
         let count = self.servers.len();
         let mut order: Vec<usize> = (0..count).map(|at| (first + at) % count).collect();
         order.sort_by_key(|&at| rests(at));
-        order
+        let awake = order.iter().filter(|&&at| !rests(at)).count();
+        (order, awake)
     }
 
     fn rest(&self, server: usize, error: &Error) {
@@ -78,30 +79,40 @@ impl BatchSource for RemoteBatches {
         let deadline = self.servers.iter().map(Client::deadline).max().unwrap_or_default();
         let until = Instant::now() + deadline;
         let mut pause = PAUSES.0;
+        // The first error counts: later attempts have little time.
+        let mut failed: Vec<Option<Missed>> = Vec::new();
+        failed.resize_with(self.servers.len(), || None);
+        let is_over = |missed: &Option<Missed>| missed.as_ref().is_some_and(|of| !of.is_passing);
         loop {
-            let order = self.order();
-            let mut last = None;
+            let (order, awake) = self.order();
             for (asked, &server) in order.iter().enumerate() {
-                // One that hangs leaves time for the others.
-                let time = until.saturating_duration_since(Instant::now());
-                let time = time / (order.len() - asked) as u32;
+                if is_over(&failed[server]) {
+                    continue;
+                }
+                // One that hangs leaves time for another that is awake.
+                let left = until.saturating_duration_since(Instant::now());
+                let time = if asked + 1 < awake { left / 2 } else { left };
                 let client = &self.servers[server];
                 match client.ask_whole_batch((&self.spec, &head), &lists, time) {
-                    Err(e) if e.kind() == Kind::Rank => {
-                        self.rest(server, &e);
-                        last = Some(e);
-                    }
-                    reply => {
-                        return batch_of(&reply?, self.graph.schema(), request, &self.rows)
+                    Ok(reply) => {
+                        return batch_of(&reply, self.graph.schema(), request, &self.rows)
                             .while_doing(|| format!("reading a batch of {}", client.uri()));
+                    }
+                    // It would be another's, too.
+                    Err(missed) if missed.error.kind() != Kind::Rank => return Err(missed.error),
+                    Err(missed) => {
+                        self.rest(server, &missed.error);
+                        if !missed.is_passing || failed[server].is_none() {
+                            failed[server] = Some(missed);
+                        }
                     }
                 }
             }
-            if Instant::now() + pause >= until {
+            if Instant::now() + pause >= until || failed.iter().all(is_over) {
+                let first = order.first().and_then(|&server| failed[server].take());
                 let none = || Error::usage("there are no servers that make batches");
-                let seconds = deadline.as_secs_f64();
-                let doing = || format!("asking for a batch for {seconds} s");
-                return Err(last.unwrap_or_else(none)).while_doing(doing);
+                let error = first.map_or_else(none, |missed| missed.error);
+                return Err(error).while_doing(|| "asking servers for a batch");
             }
             // They may be starting, or opening parts.
             std::thread::sleep(pause);

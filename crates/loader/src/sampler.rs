@@ -18,7 +18,7 @@ use crate::graph::{LoaderGraph, Seeds};
 use crate::lists::Lists;
 use crate::options::{Columns, Neighborhood, Subgraph};
 use crate::repeated::separate;
-use crate::subgraph::bidirectional;
+use crate::subgraph::{bidirectional, keep_rows};
 
 /// Samples neighborhoods around nodes of any types, without their features: for loaders that choose the nodes of a batch
 /// themselves.
@@ -29,6 +29,8 @@ pub struct NeighborSampler {
     disjoint: bool,
     timed: bool,
     subgraph: Subgraph,
+    /// Per edge type, whether its edges have rows.
+    rows: Vec<bool>,
 }
 
 /// The sampler of whole lists, or of parts.
@@ -91,7 +93,8 @@ impl NeighborSampler {
                 return Err(Error::usage(message).hint("open the dataset that was partitioned"));
             }
             let draws = Draws::Parts(parts.sampler((rule, fanouts))?);
-            return Ok(Self { graph, draws, disjoint: false, timed: false, subgraph });
+            let rows = vec![false; graph.schema().edge_types().len()];
+            return Ok(Self { graph, draws, disjoint: false, timed: false, subgraph, rows });
         }
         let lists = graph.lists.whole("samplers")?;
         let sampler = match time {
@@ -117,7 +120,11 @@ impl NeighborSampler {
         };
         let timed = time.is_some();
         let draws = Draws::Whole(sampler);
-        Ok(Self { graph, draws, disjoint: disjoint || timed, timed, subgraph })
+        let rows = match subgraph {
+            Subgraph::Bidirectional => keep_rows(graph.schema()),
+            _ => vec![true; graph.schema().edge_types().len()],
+        };
+        Ok(Self { graph, draws, disjoint: disjoint || timed, timed, subgraph, rows })
     }
 
     /// The graph.
@@ -128,6 +135,11 @@ impl NeighborSampler {
     /// Returns whether each seed has nodes of its own.
     pub fn is_disjoint(&self) -> bool {
         self.disjoint
+    }
+
+    /// Returns for each edge type whether its edges have rows: those of parts have none, nor have reverses of other types.
+    pub(crate) fn has_rows(&self) -> &[bool] {
+        &self.rows
     }
 
     /// Returns whether seeds have times.
@@ -169,13 +181,19 @@ impl NeighborSampler {
         let trees = Trees { names: &names, times: self.timed.then_some(&times[..]) };
         let lists: Vec<(usize, &[u32])> =
             seeds.iter().map(|seeds| (seeds.node_type, &seeds.nodes[..])).collect();
-        let found = self.around(&lists, trees, key, scratch)?;
+        let found = self.finished(self.around(&lists, trees, key, scratch)?);
         let seed_type = seeds.first().map_or(0, |seeds| seeds.node_type);
         let none = Columns { features: false, labels: false, others: false };
-        columns::batch(&self.graph, found, seed_type, Vec::new(), (none, &Arc::default()))
+        columns::batch(
+            (&self.graph, &self.rows),
+            found,
+            seed_type,
+            Vec::new(),
+            (none, &Arc::default()),
+        )
     }
 
-    /// The neighborhood of seeds by type, in trees if they have nodes of their own.
+    /// The neighborhood of seeds by type, in trees if they have nodes of their own, not [finished](Self::finished).
     pub(crate) fn around(
         &self,
         seeds: &[(usize, &[u32])],
@@ -198,7 +216,7 @@ impl NeighborSampler {
             for &(node_type, nodes) in seeds {
                 separate(&mut found, node_type, nodes);
             }
-            return Ok(self.finished(found));
+            return Ok(found);
         }
         let numbers: Vec<u32> = (0..trees.names.len() as u32).collect();
         let mut rest = &numbers[..];
@@ -210,14 +228,14 @@ impl NeighborSampler {
         }
         let roots = Roots { seeds: &roots, names: trees.names, times: trees.times };
         match &self.draws {
-            Draws::Whole(sampler) => Ok(self.finished(sampler.sample_trees(roots, key)?)),
+            Draws::Whole(sampler) => sampler.sample_trees(roots, key),
             #[cfg(feature = "serve")]
             Draws::Parts(_) => Err(Error::usage("parts are not sampled in trees")),
         }
     }
 
     /// The batch with the edges of its kind of subgraph, which no hop tells apart unless they were drawn.
-    fn finished(&self, mut found: FrontierBatch) -> FrontierBatch {
+    pub(crate) fn finished(&self, mut found: FrontierBatch) -> FrontierBatch {
         if self.subgraph == Subgraph::Bidirectional {
             bidirectional(&mut found);
         }

@@ -108,9 +108,14 @@ mod tests {
         (dir, BatchMaker::new(Arc::new(graph), 1))
     }
 
-    fn spec() -> Value {
-        let fanouts = HeteroFanouts::new(&[3, 2]);
-        BatchSpec::of((&fanouts, Rule::Uniform), &LoaderOptions::default()).message()
+    fn spec_of(maker: &BatchMaker, fanouts: &[i64]) -> Value {
+        let fanouts = HeteroFanouts::new(fanouts);
+        let options = LoaderOptions::default();
+        BatchSpec::of(&maker.graph, (&fanouts, Rule::Uniform), &options).message()
+    }
+
+    fn spec(maker: &BatchMaker) -> Value {
+        spec_of(maker, &[3, 2])
     }
 
     #[test]
@@ -118,16 +123,20 @@ mod tests {
         let (_dir, maker) = maker();
         let (head, lists) = request_message(&nodes(0, &[5, 9])).unwrap();
         let ask = |spec: &Value| maker.batch(spec, &head, std::slice::from_ref(&lists));
-        let mut older = spec();
+        let mut older = spec(&maker);
         older["version"] = "0.0.1".into();
         let error = ask(&older).unwrap_err();
         assert_eq!(error.kind(), Kind::Usage);
         assert!(error.to_string().contains("gnarl 0.0.1 asks a server of"), "{error}");
-        let fanouts = HeteroFanouts::new(&[1; 65]);
-        let long = BatchSpec::of((&fanouts, Rule::Uniform), &LoaderOptions::default()).message();
+        older = serde_json::json!({ "version": "9.0.0", "shape": "new" });
+        assert!(ask(&older).unwrap_err().to_string().contains("gnarl 9.0.0"));
+        let mut others = spec(&maker);
+        others["parts"] = 7.into();
+        assert!(ask(&others).unwrap_err().to_string().contains("another partition"));
+        let long = spec_of(&maker, &[1; 65]);
         assert!(ask(&long).unwrap_err().to_string().contains("65 hops"));
         assert_eq!(maker.made(), 0);
-        ask(&spec()).unwrap();
+        ask(&spec(&maker)).unwrap();
         assert_eq!(maker.made(), 1);
     }
 
@@ -148,7 +157,7 @@ mod tests {
     fn ask(maker: &BatchMaker, request: &BatchRequest) -> Result<RecordBatch> {
         let (head, lists) = request_message(request)?;
         assert_eq!(request_of(&head, &lists)?, *request, "a message says all of a request");
-        maker.batch(&spec(), &head, &[lists])
+        maker.batch(&spec(maker), &head, &[lists])
     }
 
     #[test]
@@ -186,31 +195,28 @@ mod tests {
     fn other_messages_are_refused() {
         let (_dir, maker) = maker();
         let (head, lists) = request_message(&nodes(0, &[5, 9])).unwrap();
-        let mut wrong = spec();
+        let mut wrong = spec(&maker);
         wrong["rule"] = "best".into();
         let one = std::slice::from_ref(&lists);
         assert!(maker.batch(&wrong, &head, one).is_err());
         assert!(maker.batch(&Value::Null, &head, one).is_err());
-        assert!(maker.batch(&spec(), &Value::Null, one).is_err());
-        assert!(maker.batch(&spec(), &head, &[]).is_err());
+        assert!(maker.batch(&spec(&maker), &Value::Null, one).is_err());
+        assert!(maker.batch(&spec(&maker), &head, &[]).is_err());
         let columns = [0, 0].map(|_| lists.column(0).clone());
         let swapped = RecordBatch::try_from_iter(["places", "sources"].into_iter().zip(columns));
-        let error = maker.batch(&spec(), &head, &[swapped.unwrap()]).unwrap_err();
+        let error = maker.batch(&spec(&maker), &head, &[swapped.unwrap()]).unwrap_err();
         assert!(error.to_string().contains("lacks the list 'nodes'"), "{error}");
         let numbers = Arc::new(arrow_array::Int64Array::from(vec![1]));
         let plain =
             RecordBatch::try_from_iter([("places", numbers.clone() as _), ("nodes", numbers as _)]);
-        let error = maker.batch(&spec(), &head, &[plain.unwrap()]).unwrap_err();
+        let error = maker.batch(&spec(&maker), &head, &[plain.unwrap()]).unwrap_err();
         assert!(error.to_string().contains("invalid list 'nodes'"), "{error}");
     }
 
     #[test]
     fn samplers_used_last_are_kept() {
         let (_dir, maker) = maker();
-        let of = |hop: i64| {
-            let fanouts = HeteroFanouts::new(&[hop]);
-            BatchSpec::of((&fanouts, Rule::Uniform), &LoaderOptions::default()).message()
-        };
+        let of = |hop: i64| spec_of(&maker, &[hop]);
         let first = maker.source(&of(1)).unwrap();
         for hop in 2..=SAMPLERS as i64 {
             maker.source(&of(hop)).unwrap();

@@ -50,6 +50,7 @@ impl BatchSource for OwnBatches {
         let BatchRequest { places, key, around, times } = request;
         let Self { sampler, columns, rows } = self;
         let columns = (*columns, rows);
+        let of_graph = (&**sampler.graph(), sampler.has_rows());
         let input_ids = places.iter().map(|&place| place.into()).collect();
         let seed_times = times.clone();
         match around {
@@ -58,14 +59,14 @@ impl BatchSource for OwnBatches {
                 let in_time = times.as_deref().filter(|_| sampler.is_timed());
                 let trees = Trees { names: &names, times: in_time };
                 let found = sampler.around(&[(*node_type, nodes)], trees, *key, scratch)?;
-                let batch = columns::batch(sampler.graph(), found, *node_type, input_ids, columns)?;
+                let found = sampler.finished(found);
+                let batch = columns::batch(of_graph, found, *node_type, input_ids, columns)?;
                 Ok(Batch { seed_times, ..batch })
             }
             Around::Edges(of, ends) => {
                 let of_batch = (&places[..], ends, times.as_deref());
                 let (found, links) = links::around(sampler, *of, of_batch, *key, scratch)?;
-                let batch =
-                    columns::batch(sampler.graph(), found, of.source_type, input_ids, columns)?;
+                let batch = columns::batch(of_graph, found, of.source_type, input_ids, columns)?;
                 Ok(Batch { seed_times, links: Some(links), ..batch })
             }
         }

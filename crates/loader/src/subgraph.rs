@@ -14,9 +14,8 @@ pub(crate) fn bidirectional(batch: &mut FrontierBatch) {
     let schema = batch.schema.clone();
     let drawn = std::mem::take(&mut batch.edges);
     let mut edges = drawn.clone();
-    if let [only] = &drawn[..] {
-        let both = joined(only, only, true);
-        edges[0] = both;
+    if is_homogeneous(&schema) {
+        edges[0] = joined(&drawn[0], &drawn[0], true);
     } else {
         for edge_type in 0..drawn.len() {
             match reverse_of(&schema, edge_type) {
@@ -34,6 +33,30 @@ pub(crate) fn bidirectional(batch: &mut FrontierBatch) {
         }
     }
     batch.edges = edges;
+}
+
+/// Returns for each edge type whether batches with reverses have rows of its edges.
+pub(crate) fn keep_rows(schema: &Schema) -> Vec<bool> {
+    let types = schema.edge_types().len();
+    let mut keep = vec![true; types];
+    if !is_homogeneous(schema) {
+        for edge_type in 0..types {
+            match reverse_of(schema, edge_type) {
+                Some(Reverse::Named(reverse)) => {
+                    keep[edge_type] = false;
+                    keep[reverse] = false;
+                }
+                Some(Reverse::Of(_)) => keep[edge_type] = false,
+                None => {}
+            }
+        }
+    }
+    keep
+}
+
+/// Returns whether all edges are of one type between nodes of one type.
+fn is_homogeneous(schema: &Schema) -> bool {
+    schema.node_types().len() == 1 && schema.edge_types().len() == 1
 }
 
 /// The type with the reverses of another.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gnarl_common::{Context, Error, Result};
+use gnarl_common::{Context, Error, Result, fnv1a};
 use gnarl_graph::ColumnSpec;
 use gnarl_graph::inspect::verify;
 
@@ -74,13 +74,16 @@ pub fn verify_description(dir: &Path) -> Result<()> {
 }
 
 impl PartitionManifest {
+    /// A number of the parts, wherever and whenever they were made; others have other checksums.
+    pub fn key(&self) -> u64 {
+        let Self { source, parts, layout, hops, node_types, edge_types, part_counts, .. } = self;
+        let all = (&source.fingerprint, parts, layout, hops, node_types, edge_types, part_counts);
+        fnv1a(serde_json::to_vec(&all).unwrap_or_default())
+    }
+
     /// Returns whether it describes the same parts, wherever and whenever they were made.
     pub fn is_of_same_parts(&self, other: &Self) -> bool {
-        self.source.fingerprint == other.source.fingerprint
-            && (self.parts, self.layout, self.hops) == (other.parts, other.layout, other.hops)
-            && self.node_types == other.node_types
-            && self.edge_types == other.edge_types
-            && self.part_counts == other.part_counts
+        self.key() == other.key()
     }
 }
 

@@ -4,13 +4,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use gnarl_common::{Error, Result};
+use gnarl_common::{Error, Kind, Result};
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::Status;
 
 use crate::calls::{Act, Exchange};
-use crate::client::Client;
+use crate::client::{Client, Missed};
 use crate::command::{BATCHES, Command};
 
 /// Makes batches for clients. Messages are those of the loaders at both ends.
@@ -38,13 +38,13 @@ impl BatchSlot {
 /// Batches at a server: so many are made at once, and others wait.
 pub(crate) struct Batches {
     slot: BatchSlot,
-    places: Semaphore,
+    places: Arc<Semaphore>,
 }
 
 impl Batches {
     /// Batches of a slot, on at most `threads` threads.
     pub fn new(slot: BatchSlot, threads: usize) -> Self {
-        Self { slot, places: Semaphore::new(threads) }
+        Self { slot, places: Arc::new(Semaphore::new(threads)) }
     }
 
     /// Returns what makes batches.
@@ -53,40 +53,44 @@ impl Batches {
         self.slot.0.get().cloned().ok_or_else(opening)
     }
 
-    /// Waits for a place among the batches that are made, for as long as the client does.
-    pub async fn place(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Status> {
-        self.places.acquire().await.map_err(|_| Status::unavailable("the server ends"))
+    /// Waits for a place among the batches that are made, for as long as the client does. The work keeps it, which goes on when
+    /// the client has left.
+    pub async fn place(&self) -> Result<OwnedSemaphorePermit, Status> {
+        let place = self.places.clone().acquire_owned().await;
+        place.map_err(|_| Status::unavailable("the server ends"))
     }
 }
 
 impl Client {
-    /// Returns whether a server makes batches.
+    /// Begins to ask whether a server makes batches; the returned function waits for the reply.
     ///
     /// # Errors
     /// If it does not reply.
-    pub(crate) fn makes_batches(&self) -> Result<bool> {
-        match self.start(Act { action: BATCHES, body: Vec::new() })() {
+    pub(crate) fn makes_batches(&self) -> impl FnOnce() -> Result<bool> + Send + use<> {
+        let reply = self.start_once(Act { action: BATCHES, body: Vec::new() });
+        || match reply() {
             Ok(_) => Ok(true),
-            Err(e) if e.kind() == gnarl_common::Kind::Usage => Ok(false),
-            Err(e) => Err(e),
+            Err(e) if e.kind() == Kind::Rank => Err(e),
+            Err(_) => Ok(false),
         }
     }
 
     /// Asks for a batch, once, within `time`.
     ///
     /// # Errors
-    /// [`gnarl_common::Kind::Rank`] if the server does not reply; those of [`BatchServer::batch`].
+    /// If the server does not reply, which passes; those of [`BatchServer::batch`].
     pub fn ask_whole_batch(
         &self,
         (spec, request): (&Value, &Value),
         lists: &RecordBatch,
         time: Duration,
-    ) -> Result<RecordBatch> {
+    ) -> Result<RecordBatch, Missed> {
         let command = Command::Batch { spec: spec.clone(), request: request.clone() };
         let mut replies = self.ask_within(Exchange { command, about: lists.clone() }, time)?;
-        match replies.len() {
-            1 => Ok(replies.remove(0)),
-            other => Err(Error::invalid(format!("{}: {other} messages of a batch", self.uri()))),
+        if replies.len() == 1 {
+            return Ok(replies.remove(0));
         }
+        let message = format!("{}: {} messages of a batch", self.uri(), replies.len());
+        Err(Missed { error: Error::invalid(message), is_passing: false })
     }
 }

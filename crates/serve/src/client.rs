@@ -49,6 +49,15 @@ impl ClientConfig {
     }
 }
 
+/// A call without a reply.
+#[derive(Debug)]
+pub struct Missed {
+    /// The reason.
+    pub error: Error,
+    /// True if another attempt may succeed: the server is away, starting, or took too long.
+    pub is_passing: bool,
+}
+
 /// A connection; clones share it.
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
@@ -161,9 +170,10 @@ impl Client {
     }
 
     /// Makes a call once, within `time`, and waits for its reply.
-    pub(crate) fn ask_within<C: Call>(&self, call: C, time: Duration) -> Result<C::Reply> {
+    pub(crate) fn ask_within<C: Call>(&self, call: C, time: Duration) -> Result<C::Reply, Missed> {
         let client = self.clone();
-        self.wait_for(async move { client.0.once(&call, time).await })()
+        let asked = self.wait_for(async move { Ok(client.0.once(&call, time).await) })();
+        asked.map_err(|error| Missed { error, is_passing: false })?
     }
 
     /// Begins a call that is made once, within the deadline; the returned function waits for its reply.
@@ -172,7 +182,9 @@ impl Client {
         call: C,
     ) -> impl FnOnce() -> Result<C::Reply> + Send + use<C> {
         let client = self.clone();
-        self.wait_for(async move { client.0.once(&call, client.0.deadline).await })
+        self.wait_for(async move {
+            client.0.once(&call, client.0.deadline).await.map_err(|missed| missed.error)
+        })
     }
 
     /// Begins a call; the returned function waits for its reply.
@@ -230,13 +242,17 @@ impl Inner {
     }
 
     /// Makes one attempt within `time`.
-    async fn once<C: Call>(&self, call: &C, time: Duration) -> Result<C::Reply> {
+    async fn once<C: Call>(&self, call: &C, time: Duration) -> Result<C::Reply, Missed> {
         let (uri, seconds) = (&self.uri, time.as_secs_f64());
         match timeout(time, self.try_once(call)).await {
             Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(status)) => Err(error(&status).context(format!("asking {uri}"))),
+            Ok(Err(status)) => {
+                let error = error(&status).context(format!("asking {uri}"));
+                Err(Missed { error, is_passing: is_passing(&status) })
+            }
             Err(_) => {
-                Err(Error::new(Kind::Rank, format!("no reply from {uri} within {seconds} s")))
+                let message = format!("no reply from {uri} within {seconds} s");
+                Err(Missed { error: Error::new(Kind::Rank, message), is_passing: true })
             }
         }
     }

@@ -63,7 +63,7 @@ fn reach(
         match wait() {
             Ok(replies) => reached.push(Reached { parts: parts_of(&replies)?, client }),
             Err(e) if e.kind() == Kind::Rank => silent.push((client, e)),
-            Err(e) => return Err(e.hint(token_hint)),
+            Err(e) => return Err(refused(e, token_hint)),
         }
     }
     if !silent.is_empty() && !suffice(&reached)? {
@@ -74,7 +74,7 @@ fn reach(
             match wait() {
                 Ok(replies) => reached.push(Reached { parts: parts_of(&replies)?, client }),
                 Err(e) if e.kind() == Kind::Rank => left.push((client, e)),
-                Err(e) => return Err(e.hint(token_hint)),
+                Err(e) => return Err(refused(e, token_hint)),
             }
         }
         silent = left;
@@ -88,6 +88,11 @@ fn reach(
     let place = |of: &Reached| addresses.iter().position(|address| address == of.client.uri());
     reached.sort_by_key(place);
     Ok(reached)
+}
+
+/// The error of a server that replied: with the hint if it wants another token.
+fn refused(error: Error, token_hint: &str) -> Error {
+    if error.kind() == Kind::Usage { error.hint(token_hint) } else { error }
 }
 
 /// The numbers of the parts that a server describes.
@@ -113,24 +118,27 @@ pub fn find_description(
     if addresses.is_empty() {
         return Err(Error::usage("no servers are named").hint("such as http://10.0.0.1:7070"));
     }
-    let suffice = |reached: &[Reached]| {
-        let mut abouts = reached.iter().map(|of| RemoteDescription::of(&of.client));
-        abouts.try_fold(false, |found, about| Ok(found || about?.has_catalog()))
-    };
+    let about = |of: &Reached| RemoteDescription::of(&of.client);
+    let suffice =
+        |reached: &[Reached]| Ok(reached.iter().flat_map(about).any(|about| about.has_catalog()));
     let mut found: Option<RemoteDescription> = None;
-    for Reached { client, .. } in reach(addresses, access, token_hint, &suffice)? {
-        let about = RemoteDescription::of(&client)?;
-        match &found {
-            Some(first) if !first.manifest().is_of_same_parts(about.manifest()) => {
-                return Err(of_others(client.uri()));
+    let mut gone = None;
+    for of in reach(addresses, access, token_hint, &suffice)? {
+        match (about(&of), &found) {
+            (Err(e), _) if e.kind() == Kind::Rank => drop(gone.get_or_insert(e)),
+            (Err(e), _) => return Err(e),
+            (Ok(about), Some(first)) if !first.manifest().is_of_same_parts(about.manifest()) => {
+                return Err(of_others(of.client.uri()));
             }
-            Some(first) if first.has_catalog() => {}
-            _ => found = Some(about),
+            (Ok(_), Some(first)) if first.has_catalog() => {}
+            (Ok(about), _) => found = Some(about),
         }
     }
     found.filter(RemoteDescription::has_catalog).ok_or_else(|| {
         let message = format!("{}: no catalog of the nodes there", addresses.join(", "));
-        Error::usage(message).hint("copy nodes/ of the partition to one of the servers")
+        let none =
+            || Error::usage(message).hint("copy nodes/ of the partition to one of the servers");
+        gone.unwrap_or_else(none)
     })
 }
 
@@ -148,19 +156,25 @@ pub fn batch_servers(
     access: &Access,
     token_hint: &str,
 ) -> Result<Vec<Client>> {
-    let suffice = |reached: &[Reached]| {
-        let mut makes = reached.iter().map(|of| of.client.makes_batches());
-        makes.try_fold(false, |found, makes| Ok(found || makes?))
+    let asked = |reached: &[Reached]| -> Vec<Result<bool>> {
+        let waits: Vec<_> = reached.iter().map(|of| of.client.makes_batches()).collect();
+        waits.into_iter().map(|wait| wait()).collect()
     };
-    let mut makers = Vec::new();
-    for Reached { client, .. } in reach(addresses, access, token_hint, &suffice)? {
-        if client.makes_batches()? {
-            makers.push(client);
+    let suffice =
+        |reached: &[Reached]| Ok(asked(reached).iter().any(|makes| matches!(makes, Ok(true))));
+    let reached = reach(addresses, access, token_hint, &suffice)?;
+    let (mut makers, mut gone) = (Vec::new(), None);
+    for (makes, Reached { client, .. }) in asked(&reached).into_iter().zip(reached) {
+        match makes {
+            Ok(true) => makers.push(client),
+            Ok(false) => {}
+            Err(e) => drop(gone.get_or_insert(e)),
         }
     }
     if makers.is_empty() {
-        let none = Error::usage(format!("no server makes batches: {}", addresses.join(", ")));
-        return Err(none.hint("start one with gnarl serve --batches"));
+        let message = format!("no server makes batches: {}", addresses.join(", "));
+        let none = || Error::usage(message).hint("start one with gnarl serve --batches");
+        return Err(gone.unwrap_or_else(none));
     }
     Ok(makers)
 }
@@ -188,13 +202,10 @@ pub fn open_parts(
         }
     };
     for Reached { client, .. } in &servers {
-        match RemoteDescription::of(client) {
-            Ok(about) if !about.manifest().is_of_same_parts(cut.manifest()) => {
-                return Err(of_others(client.uri()));
-            }
-            // Those of ranks, and of earlier versions, describe no partition.
-            Err(e) if e.kind() != Kind::Usage => return Err(e),
-            _ => {}
+        // Those of ranks, and of earlier versions, describe no partition.
+        let about = RemoteDescription::of(client);
+        if about.is_ok_and(|about| !about.manifest().is_of_same_parts(cut.manifest())) {
+            return Err(of_others(client.uri()));
         }
     }
     let find = |part: usize| {

@@ -19,8 +19,11 @@ pub(crate) fn status(e: &Error) -> Status {
 /// The error of a gRPC status.
 pub(crate) fn error(status: &Status) -> Error {
     let kind = match status.code() {
-        // Another version of gnarl may lack a call.
-        Code::FailedPrecondition | Code::Unauthenticated | Code::Unimplemented => Kind::Usage,
+        Code::FailedPrecondition | Code::Unauthenticated => Kind::Usage,
+        Code::Unimplemented => {
+            return Error::invalid(status.message())
+                .hint("no gnarl server is there, or one of another version");
+        }
         Code::InvalidArgument => Kind::InvalidInput,
         Code::ResourceExhausted | Code::OutOfRange => Kind::Limit,
         _ => Kind::Rank,

@@ -65,7 +65,7 @@ mod work;
 
 pub use access::PartAccess;
 pub use batches::{BatchServer, BatchSlot};
-pub use client::{Client, ClientConfig};
+pub use client::{Client, ClientConfig, Missed};
 pub use command::{Column, Command, SPLITS, Whole, WholeSplit};
 pub use connect::{Access, batch_servers, describe_type, find_description, open_parts};
 pub use features::PartitionedFeatures;

@@ -67,8 +67,13 @@ impl Service {
     ) -> Result<RecordBatch, Status> {
         let batches = self.batches()?;
         let server = batches.server()?;
-        let _place = batches.place().await?;
-        busy(move || server.batch(&spec, &request, &lists)).await
+        let place = batches.place().await?;
+        let make = move || {
+            let batch = server.batch(&spec, &request, &lists);
+            drop(place);
+            batch
+        };
+        busy(make).await
     }
 
     fn files(&self) -> Result<&Files> {
@@ -272,7 +277,8 @@ impl FlightService for Service {
                 command::write(&parts.collect::<Vec<_>>())
             }
             BATCHES => {
-                self.batches()?.server()?;
+                // Also while the parts of others are being opened: requests wait for that.
+                self.batches()?;
                 Vec::new()
             }
             FILES => command::write(&self.files().map_err(|e| status(&e))?.list()),

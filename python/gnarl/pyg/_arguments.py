@@ -39,13 +39,15 @@ def refuse(**asked: Any) -> None:
 
 def subgraph(dataset: Dataset, subgraph_type: Any, directed: bool = True) -> str:
     """The kind of subgraph, by its name or PyTorch Geometric's ``SubgraphType``."""
+    if not directed:
+        # PyTorch Geometric's older name.
+        return "induced"
     asked = str(getattr(subgraph_type, "value", subgraph_type))
     if asked == "bidirectional" and dataset.is_heterogeneous:
         lonely = [edge_name(of) for of in dataset.edge_types if not _has_reverse(of, dataset.edge_types)]
         if lonely:
-            warnings.warn(f"edges of {', '.join(lonely)} get no reverses: no type has them", stacklevel=4)
-    # PyTorch Geometric's older name.
-    return asked if directed else "induced"
+            warnings.warn(f"edges of {', '.join(lonely)} get no reverses: no type has them", stacklevel=3)
+    return asked
 
 
 def _has_reverse(edge_type: EdgeType, known: Sequence[EdgeType]) -> bool:
@@ -68,7 +70,7 @@ def warn_of(kwargs: Mapping[str, Any]) -> None:
     given = [name for name in sorted(kwargs) if kwargs[name]]
     if given:
         told = f"{', '.join(given)} {'is' if len(given) == 1 else 'are'} ignored"
-        warnings.warn(f"{told}: threads of this process prepare batches (threads=…)", stacklevel=4)
+        warnings.warn(f"{told}: threads of this process prepare batches (threads=…)", stacklevel=3)
 
 
 def rule_of(sampler: str, weight_attr: str | None) -> str:

@@ -202,7 +202,11 @@ class AddEdgeColumns:
             stores = [(batch, self.data.edge_type())]
         for store, of in stores:
             if "e_id" not in store:
-                raise UsageError(f"edges {of} of the batch have no e_id", "edges from parts have none")
+                if any("e_id" in other for other, _ in stores):
+                    # Types with reverses have none in bidirectional subgraphs, as with PyG.
+                    continue
+                hint = "edges from parts have none, nor have types with reverses in bidirectional subgraphs"
+                raise UsageError(f"edges {of} of the batch have no e_id", hint)
             rows = store.e_id.numpy()
             fill_edge_columns(
                 store,

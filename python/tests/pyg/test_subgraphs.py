@@ -78,6 +78,21 @@ def test_reverses_of_types_are_those_of_pyg(tmp_path):
             assert ("e_id" in found) == (expected.edge[of] is not None), of
 
 
+def test_edges_of_one_type_between_two_have_no_reverses(tmp_path):
+    draw = np.random.default_rng(6)
+    edges = np.stack([draw.integers(0, 50, 300), draw.integers(0, 9, 300)])
+    graph = gnarl.from_arrays(
+        tmp_path / "graph", {("user", "rates", "movie"): edges}, num_nodes={"user": 50, "movie": 9}
+    )
+    options = {"input_nodes": ("movie", None), "batch_size": 4}
+    with pytest.warns(UserWarning, match="edges of user:rates:movie get no reverses") as told:
+        pair = loaders(graph, "bidirectional", **options)
+    assert told[0].filename == __file__
+    for drawn, both in zip(*pair, strict=True):
+        of = ("user", "rates", "movie")
+        assert torch.equal(both[of].edge_index, drawn[of].edge_index) and torch.equal(both[of].e_id, drawn[of].e_id)
+
+
 def test_nodes_induce_all_edges_between_them(dataset, arrays):
     whole = torch.from_numpy(arrays["edges"])
     for drawn, induced in zip(*loaders(dataset, "induced"), strict=True):
@@ -133,6 +148,7 @@ def test_pygs_own_loader_over_the_sampler(dataset):
 
 def test_edges_to_predict_are_left_out_of_every_subgraph(dataset, arrays):
     edges = torch.from_numpy(arrays["edges"])[:, :200]
+    known = set(map(tuple, arrays["edges"].T.tolist()))
     for kind in KINDS:
         loader = LinkNeighborLoader(
             dataset, [6, 6], edges, batch_size=40, subgraph_type=kind, exclude="self", replace=kind == "directional"
@@ -141,6 +157,10 @@ def test_edges_to_predict_are_left_out_of_every_subgraph(dataset, arrays):
             asked = set(map(tuple, batch.n_id[batch.edge_label_index].T.tolist()))
             there = set(map(tuple, batch.n_id[batch.edge_index].T.tolist()))
             assert not asked & there, kind
+            # Nor is an edge there by its reverse, unless the dataset has that.
+            assert not set(batch.input_id.tolist()) & set(batch.e_id.tolist()), kind
+            flipped = {(to, of) for of, to in asked} & there
+            assert flipped <= known, kind
 
 
 def test_what_does_not_go_together_is_refused(dataset, arrays, tmp_path):

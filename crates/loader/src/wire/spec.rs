@@ -24,6 +24,8 @@ const MOST_HOPS: usize = 64;
 pub(crate) struct BatchSpec {
     /// The version of gnarl, whose samplers and messages may differ between versions.
     version: String,
+    /// A number of the partition, see [`LoaderGraph::parts_key`].
+    parts: u64,
     fanouts: Vec<i64>,
     fanouts_of: Vec<(Triple, Vec<i64>)>,
     rule: String,
@@ -38,10 +40,15 @@ pub(crate) struct BatchSpec {
 
 impl BatchSpec {
     /// The spec of a loader.
-    pub fn of((fanouts, rule): (&HeteroFanouts, Rule), options: &LoaderOptions) -> Self {
+    pub fn of(
+        graph: &LoaderGraph,
+        (fanouts, rule): (&HeteroFanouts, Rule),
+        options: &LoaderOptions,
+    ) -> Self {
         let own = fanouts.of_types().map(|(triple, fanouts)| (triple.clone(), fanouts.to_vec()));
         Self {
             version: VERSION.into(),
+            parts: graph.parts_key(),
             fanouts: fanouts.of_others().to_vec(),
             fanouts_of: own.collect(),
             rule: rule.name().into(),
@@ -60,14 +67,15 @@ impl BatchSpec {
     /// # Errors
     /// If it has another form.
     pub fn read(message: &Value) -> Result<Self> {
-        let spec = Self::deserialize(message)
-            .map_err(|e| Error::invalid(format!("the sampler of batches: {e}")))?;
-        if spec.version != VERSION {
-            let theirs = &spec.version;
+        // Before the rest, which may have another form.
+        let theirs = message.get("version").and_then(Value::as_str).unwrap_or("?");
+        if theirs != VERSION {
             let message =
                 format!("a loader of gnarl {theirs} asks a server of {VERSION} for batches");
             return Err(Error::usage(message).hint("install one version on all hosts"));
         }
+        let spec = Self::deserialize(message)
+            .map_err(|e| Error::invalid(format!("the sampler of batches: {e}")))?;
         let hops = spec.fanouts_of.iter().map(|(_, own)| own.len()).chain([spec.fanouts.len()]);
         match hops.max().filter(|&hops| hops > MOST_HOPS) {
             Some(hops) => Err(Error::usage(format!("{hops} hops of batches: at most {MOST_HOPS}"))),
@@ -89,6 +97,10 @@ impl BatchSpec {
         graph: &std::sync::Arc<LoaderGraph>,
         threads: usize,
     ) -> Result<OwnBatches> {
+        if self.parts != graph.parts_key() {
+            let message = "a loader of another partition asks for batches";
+            return Err(Error::usage(message).hint("connect to the server again"));
+        }
         let mut fanouts = HeteroFanouts::new(&self.fanouts);
         for (triple, own) in &self.fanouts_of {
             fanouts = fanouts.with(triple.clone(), own);

@@ -72,9 +72,12 @@ impl FrontierSampler {
     /// take each once.
     ///
     /// # Errors
-    /// If the rule is another than uniform.
+    /// If the rule is another than uniform, or edges are sampled by time.
     pub fn with_replacement(self) -> Result<Self> {
         match self.rule {
+            _ if self.by_time.is_some() => {
+                Err(Error::usage("neighbors are drawn with replacement or by time, not both"))
+            }
             Rule::Uniform => Ok(Self { replace: true, ..self }),
             other => {
                 let message = format!("neighbors by the rule '{}' are not replaced", other.name());

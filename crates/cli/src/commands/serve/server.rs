@@ -25,7 +25,6 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         .collect::<Result<_>>()?;
     let config = config(args)?;
     let slot = args.batches.then(BatchSlot::default);
-    let _stoppable = Stoppable::new("when requests under way are answered");
     let start = Instant::now();
     let server = Server::of_partition(&parts, held.clone(), slot.clone(), &config)?;
     tracing::info!("serving parts {which:?} of {} at {}", args.parts.display(), server.uri());
@@ -35,6 +34,8 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         slot.fill(maker.clone());
         tracing::info!("making batches of all {} parts", parts.num_parts());
     }
+    // Until here the first Ctrl-C ends it at once.
+    let _stoppable = Stoppable::new("when requests under way are answered");
     interrupt::wait();
     let uri = server.uri();
     let traffic = server.traffic();

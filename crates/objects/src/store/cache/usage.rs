@@ -83,8 +83,9 @@ impl Usage {
                 }
             }
         }
-        locked.set_modified(SystemTime::now()).at(&path)?;
-        Ok(Self { path, locked })
+        let usage = Self { path, locked };
+        usage.locked.set_modified(SystemTime::now()).at(&usage.path)?;
+        Ok(usage)
     }
 
     /// Goes on until the process ends.
@@ -118,10 +119,12 @@ pub(super) fn last_used(root: &Path, name: &str) -> SystemTime {
 /// # Errors
 /// If it cannot be removed.
 pub(super) fn remove(root: &Path, name: &str) -> Result<bool> {
-    let file = open(&file_of(root, name))?;
-    if file.try_lock().is_err() {
+    let path = file_of(root, name);
+    let locked = open(&path)?;
+    if locked.try_lock().is_err() {
         return Ok(false);
     }
+    let _alone = Usage { path, locked };
     let folder = root.join(name);
     std::fs::remove_dir_all(&folder).at(&folder)?;
     Ok(true)
