@@ -40,7 +40,8 @@ fn shared(
     key: Key,
     scratch: &mut HeteroScratch,
 ) -> Result<(FrontierBatch, BatchLinks)> {
-    let (src, dst) = (of.source_type, of.destination_type);
+    let src = of.source_type;
+    let dst = of.destination_type;
     let from: [&[u32]; 2] = [&ends.sources, &ends.negative_sources];
     let to: [&[u32]; 2] = [&ends.destinations, &ends.negative_destinations];
     let trees = Trees { names: &[], times: None };
@@ -115,7 +116,8 @@ fn disjoint(
     key: Key,
     scratch: &mut HeteroScratch,
 ) -> Result<(FrontierBatch, BatchLinks)> {
-    let (src, dst) = (of.source_type, of.destination_type);
+    let src = of.source_type;
+    let dst = of.destination_type;
     let count = places.len();
     // Negatives come round by round.
     let rounds = by_round(of.negatives, ends.negative_destinations.len(), count);

@@ -44,9 +44,14 @@ impl fmt::Debug for RemoteBatches {
 impl RemoteBatches {
     /// Batches of `servers` by `spec`.
     pub fn new(graph: Arc<LoaderGraph>, servers: &Arc<Vec<Client>>, spec: &BatchSpec) -> Self {
-        let resting = Mutex::new(vec![None; servers.len()]);
-        let (asked, rows) = (AtomicUsize::new(0), Arc::default());
-        Self { graph, servers: servers.clone(), resting, asked, spec: spec.message(), rows }
+        Self {
+            graph,
+            servers: servers.clone(),
+            resting: Mutex::new(vec![None; servers.len()]),
+            asked: AtomicUsize::new(0),
+            spec: spec.message(),
+            rows: Arc::default(),
+        }
     }
 
     /// The servers in the order in which a batch is asked for, those that rest last; and the number of the others.

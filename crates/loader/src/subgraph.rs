@@ -21,8 +21,11 @@ pub(crate) fn bidirectional(batch: &mut FrontierBatch) {
             match reverse_of(&schema, edge_type) {
                 Some(Reverse::Named(reverse)) => {
                     let both = joined(&drawn[edge_type], &drawn[reverse], false);
-                    let (sources, destinations) = (both.destinations.clone(), both.sources.clone());
-                    edges[reverse] = FrontierEdges { sources, destinations, ..Default::default() };
+                    edges[reverse] = FrontierEdges {
+                        sources: both.destinations.clone(),
+                        destinations: both.sources.clone(),
+                        ..Default::default()
+                    };
                     edges[edge_type] = both;
                 }
                 Some(Reverse::Of(reverse)) => {

@@ -243,7 +243,7 @@ impl Inner {
 
     /// Makes one attempt within `time`.
     async fn once<C: Call>(&self, call: &C, time: Duration) -> Result<C::Reply, Missed> {
-        let (uri, seconds) = (&self.uri, time.as_secs_f64());
+        let uri = &self.uri;
         match timeout(time, self.try_once(call)).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(status)) => {
@@ -251,6 +251,7 @@ impl Inner {
                 Err(Missed { error, is_passing: is_passing(&status) })
             }
             Err(_) => {
+                let seconds = time.as_secs_f64();
                 let message = format!("no reply from {uri} within {seconds} s");
                 Err(Missed { error: Error::new(Kind::Rank, message), is_passing: true })
             }

@@ -115,7 +115,8 @@ fn nodes_induce_all_edges_between_them() {
         let (src, dst) = batch.schema.ends(edge_type);
         let place =
             |of: usize| -> HashMap<u32, u32> { batch.nodes[of].iter().copied().zip(0..).collect() };
-        let (sources, destinations) = (place(src), place(dst));
+        let sources = place(src);
+        let destinations = place(dst);
         let mut expected = Vec::new();
         let mut row = 0;
         for destination in 0..60 {
