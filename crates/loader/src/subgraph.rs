@@ -11,31 +11,32 @@ const REVERSE: &str = "rev_";
 /// type, else those of the only type the other way. Edges that were there before the others keep their rows in a homogeneous
 /// graph; in a heterogeneous one, where a reverse is of another type, the edges of types with reverses have none.
 pub(crate) fn bidirectional(batch: &mut FrontierBatch) {
-    let schema = batch.schema.clone();
-    let drawn = std::mem::take(&mut batch.edges);
-    let mut edges = drawn.clone();
-    if is_homogeneous(&schema) {
-        edges[0] = joined(&drawn[0], &drawn[0], true);
-    } else {
-        for edge_type in 0..drawn.len() {
-            match reverse_of(&schema, edge_type) {
-                Some(Reverse::Named(reverse)) => {
-                    let both = joined(&drawn[edge_type], &drawn[reverse], false);
-                    edges[reverse] = FrontierEdges {
-                        sources: both.destinations.clone(),
-                        destinations: both.sources.clone(),
-                        ..Default::default()
-                    };
-                    edges[edge_type] = both;
-                }
-                Some(Reverse::Of(reverse)) => {
-                    edges[edge_type] = joined(&drawn[edge_type], &drawn[reverse], false);
-                }
-                None => {}
-            }
+    if is_homogeneous(&batch.schema) {
+        let only = &batch.edges[0];
+        batch.edges = vec![joined(only, only, true)];
+        return;
+    }
+    // Beside those that were drawn, whose reverses are still to be read.
+    let drawn = &batch.edges;
+    let mut with_reverses: Vec<Option<FrontierEdges>> = vec![None; drawn.len()];
+    for edge_type in 0..drawn.len() {
+        let Some(reverse) = reverse_of(&batch.schema, edge_type) else { continue };
+        let (Reverse::Named(other) | Reverse::Of(other)) = reverse;
+        let both = joined(&drawn[edge_type], &drawn[other], false);
+        if let Reverse::Named(_) = reverse {
+            with_reverses[other] = Some(FrontierEdges {
+                sources: both.destinations.clone(),
+                destinations: both.sources.clone(),
+                ..Default::default()
+            });
+        }
+        with_reverses[edge_type] = Some(both);
+    }
+    for (edges, both) in batch.edges.iter_mut().zip(with_reverses) {
+        if let Some(both) = both {
+            *edges = both;
         }
     }
-    batch.edges = edges;
 }
 
 /// Returns for each edge type whether batches with reverses have rows of its edges.
@@ -63,7 +64,7 @@ fn is_homogeneous(schema: &Schema) -> bool {
 }
 
 /// The type with the reverses of another.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reverse {
     /// By its name: it gets the reverses of the other, too.
     Named(usize),

@@ -14,7 +14,7 @@ use gnarl_loader::{
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{HeteroFanouts, TemporalRule};
-use gnarl_serve::{BatchSlot, ServedPart, Server, ServerConfig};
+use gnarl_serve::{DeferredBatches, ServedPart, Server, ServerConfig};
 
 fn homogeneous(dir: &Path) -> Dataset {
     let attributes = Attributes { features: 5, classes: 3, train: 0.5, ..Default::default() };
@@ -171,11 +171,11 @@ fn served_parts_of_a_heterogeneous_graph_give_its_batches() {
 fn batch_server(made: &PartitionedDataset, place: &Path) -> (Server, Arc<BatchMaker>) {
     let graph = LoaderGraph::open_parts(place, &PartsOptions::default()).unwrap();
     let maker = Arc::new(BatchMaker::new(Arc::new(graph), 2));
-    let slot = BatchSlot::default();
-    slot.fill(maker.clone());
+    let deferred = DeferredBatches::default();
+    deferred.fill(maker.clone());
     let held = (0..3).map(|part| Arc::new(ServedPart::open(made, part).unwrap()));
     let config = ServerConfig::default();
-    (Server::of_partition(made, held.collect(), Some(slot), &config).unwrap(), maker)
+    (Server::of_partition(made, held.collect(), Some(deferred), &config).unwrap(), maker)
 }
 
 /// A folder with what describes the parts, and the graph in it whose batches servers make.

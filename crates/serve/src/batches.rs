@@ -25,9 +25,9 @@ pub trait BatchServer: Send + Sync + 'static {
 /// The maker of a server's batches, once it is there. The server listens before: it may read parts of servers that wait for
 /// this one. Clones share it.
 #[derive(Clone, Default)]
-pub struct BatchSlot(Arc<OnceLock<Arc<dyn BatchServer>>>);
+pub struct DeferredBatches(Arc<OnceLock<Arc<dyn BatchServer>>>);
 
-impl BatchSlot {
+impl DeferredBatches {
     /// Begins to answer requests for batches; until then clients ask again.
     pub fn fill(&self, server: Arc<dyn BatchServer>) {
         // Whoever was first stays.
@@ -37,20 +37,20 @@ impl BatchSlot {
 
 /// Batches at a server: so many are made at once, and others wait.
 pub(crate) struct Batches {
-    slot: BatchSlot,
+    deferred: DeferredBatches,
     places: Arc<Semaphore>,
 }
 
 impl Batches {
-    /// Batches of a slot, on at most `threads` threads.
-    pub fn new(slot: BatchSlot, threads: usize) -> Self {
-        Self { slot, places: Arc::new(Semaphore::new(threads)) }
+    /// Batches of what is deferred, on at most `threads` threads.
+    pub fn new(deferred: DeferredBatches, threads: usize) -> Self {
+        Self { deferred, places: Arc::new(Semaphore::new(threads)) }
     }
 
     /// Returns what makes batches.
     pub fn server(&self) -> Result<Arc<dyn BatchServer>, Status> {
         let opening = || Status::unavailable("the server is opening the parts of other servers");
-        self.slot.0.get().cloned().ok_or_else(opening)
+        self.deferred.0.get().cloned().ok_or_else(opening)
     }
 
     /// Waits for a place among the batches that are made, for as long as the client does. The work keeps it, which goes on when

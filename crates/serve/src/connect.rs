@@ -163,7 +163,8 @@ pub fn batch_servers(
     let suffice =
         |reached: &[Reached]| Ok(asked(reached).iter().any(|makes| matches!(makes, Ok(true))));
     let reached = reach(addresses, access, token_hint, &suffice)?;
-    let (mut makers, mut gone) = (Vec::new(), None);
+    let mut makers = Vec::new();
+    let mut gone = None;
     for (makes, Reached { client, .. }) in asked(&reached).into_iter().zip(reached) {
         match makes {
             Ok(true) => makers.push(client),

@@ -64,7 +64,7 @@ mod traffic;
 mod work;
 
 pub use access::PartAccess;
-pub use batches::{BatchServer, BatchSlot};
+pub use batches::{BatchServer, DeferredBatches};
 pub use client::{Client, ClientConfig, Missed};
 pub use command::{Column, Command, SPLITS, Whole, WholeSplit};
 pub use connect::{Access, batch_servers, describe_type, find_description, open_parts};

@@ -121,9 +121,9 @@ fn read(
         let batches = client.whole(FilePiece { file: file.name.clone(), from })?;
         let bytes = bytes_of(&batches)?;
         if bytes.is_empty() || bytes.len() as u64 > file.bytes - from {
-            let (uri, name) = (client.uri(), &file.name);
-            let message = format!("{uri}: {name} ends at {from} of {} bytes", file.bytes);
-            return Err(Error::invalid(message));
+            let uri = client.uri();
+            let ServedFile { name, bytes } = file;
+            return Err(Error::invalid(format!("{uri}: {name} ends at {from} of {bytes} bytes")));
         }
         from += bytes.len() as u64;
         write(bytes)?;

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::service::interceptor::InterceptedService;
 
-use crate::batches::{BatchSlot, Batches};
+use crate::batches::{Batches, DeferredBatches};
 use crate::files::Files;
 use crate::security::{Guard, Tls, check_address};
 use crate::served::ServedPart;
@@ -70,23 +70,23 @@ impl Server {
     }
 
     /// As [`Server::start`], of `held`, some of `parts`: clients that have no folder of them fetch what describes them, and may
-    /// ask for whole batches if there is a slot for what makes these.
+    /// ask for whole batches if these are made, at once or deferred.
     ///
     /// # Errors
     /// As [`Server::start`].
     pub fn of_partition(
         parts: &PartitionedDataset,
         held: Vec<Arc<ServedPart>>,
-        batches: Option<BatchSlot>,
+        batches: Option<DeferredBatches>,
         config: &ServerConfig,
     ) -> Result<Self> {
         let meter = Meter::default();
         let threads = config.threads.max(1);
         let service = Service::new(held, Files::open(parts), meter.clone());
-        let Some(slot) = batches else {
+        let Some(deferred) = batches else {
             return Self::launch(service, meter, (config, 1, threads));
         };
-        let service = service.with_batches(Batches::new(slot, threads));
+        let service = service.with_batches(Batches::new(deferred, threads));
         // Batches are large: encoding them is the work of the threads of the runtime. Rows of parts wait for none of them.
         Self::launch(service, meter, (config, threads, 2 * threads))
     }

@@ -1,5 +1,7 @@
 //! The way in which all batches of a loader are made.
 
+use std::sync::Arc;
+
 use gnarl_common::{Error, Result};
 use gnarl_graph::Triple;
 use gnarl_sample::HeteroFanouts;
@@ -92,11 +94,7 @@ impl BatchSpec {
     ///
     /// # Errors
     /// As [`NeighborSampler::new`]; if there is no such rule.
-    pub fn batches(
-        &self,
-        graph: &std::sync::Arc<LoaderGraph>,
-        threads: usize,
-    ) -> Result<OwnBatches> {
+    pub fn batches(&self, graph: &Arc<LoaderGraph>, threads: usize) -> Result<OwnBatches> {
         if self.parts != graph.parts_key() {
             let message = "a loader of another partition asks for batches";
             return Err(Error::usage(message).hint("connect to the server again"));

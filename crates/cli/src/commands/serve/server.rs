@@ -7,7 +7,7 @@ use gnarl_common::staging::interrupt::{self, Stoppable};
 use gnarl_common::{Context, Result, ResultExt};
 use gnarl_loader::{BatchMaker, LoaderGraph, PartsOptions};
 use gnarl_partition::PartitionedDataset;
-use gnarl_serve::{Access, BatchSlot, ServedPart, Server, ServerConfig, read_token};
+use gnarl_serve::{Access, DeferredBatches, ServedPart, Server, ServerConfig, read_token};
 use serde_json::{Value, json};
 
 use super::ServeArgs;
@@ -24,14 +24,14 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         .map(|&part| ServedPart::open(&parts, part).map(Arc::new))
         .collect::<Result<_>>()?;
     let config = config(args)?;
-    let slot = args.batches.then(BatchSlot::default);
+    let deferred = args.batches.then(DeferredBatches::default);
     let start = Instant::now();
-    let server = Server::of_partition(&parts, held.clone(), slot.clone(), &config)?;
+    let server = Server::of_partition(&parts, held.clone(), deferred.clone(), &config)?;
     tracing::info!("serving parts {which:?} of {} at {}", args.parts.display(), server.uri());
     // It listens by now: the servers that this one reads parts of may wait for it likewise.
     let maker = args.batches.then(|| maker(args, config.threads)).transpose()?;
-    if let (Some(slot), Some(maker)) = (slot, &maker) {
-        slot.fill(maker.clone());
+    if let (Some(deferred), Some(maker)) = (deferred, &maker) {
+        deferred.fill(maker.clone());
         tracing::info!("making batches of all {} parts", parts.num_parts());
     }
     // Until here the first Ctrl-C ends it at once.
