@@ -35,16 +35,18 @@ impl DeferredBatches {
     }
 }
 
-/// Batches at a server: so many are made at once, and others wait.
+/// Batches at a server: so many are made at once, and twice as many are here until their clients have taken them. Others wait.
 pub(crate) struct Batches {
     deferred: DeferredBatches,
     places: Arc<Semaphore>,
+    here: Arc<Semaphore>,
 }
 
 impl Batches {
     /// Batches of what is deferred, on at most `threads` threads.
     pub fn new(deferred: DeferredBatches, threads: usize) -> Self {
-        Self { deferred, places: Arc::new(Semaphore::new(threads)) }
+        let places = |count| Arc::new(Semaphore::new(count));
+        Self { deferred, places: places(threads), here: places(2 * threads) }
     }
 
     /// Returns what makes batches.
@@ -53,12 +55,21 @@ impl Batches {
         self.deferred.0.get().cloned().ok_or_else(opening)
     }
 
+    /// Waits for a place among the batches that are here, until they are sent.
+    pub async fn room(&self) -> Result<OwnedSemaphorePermit, Status> {
+        acquire(&self.here).await
+    }
+
     /// Waits for a place among the batches that are made, for as long as the client does. The work keeps it, which goes on when
     /// the client has left.
     pub async fn place(&self) -> Result<OwnedSemaphorePermit, Status> {
-        let place = self.places.clone().acquire_owned().await;
-        place.map_err(|_| Status::unavailable("the server ends"))
+        acquire(&self.places).await
     }
+}
+
+async fn acquire(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Status> {
+    let place = places.clone().acquire_owned().await;
+    place.map_err(|_| Status::unavailable("the server ends"))
 }
 
 impl Client {

@@ -192,6 +192,18 @@ impl Column {
 }
 
 impl Command {
+    /// The part that the command is about; none of a batch.
+    pub(crate) fn part(&self) -> Option<usize> {
+        match self {
+            Self::Gather { part, .. }
+            | Self::Push { part, .. }
+            | Self::Sample { part, .. }
+            | Self::Targets { part, .. }
+            | Self::Known { part, .. } => Some(*part),
+            Self::Batch { .. } => None,
+        }
+    }
+
     /// The command that sends `request` to a part, over the edges of a type or of the only one.
     pub fn sample(part: usize, etype: Option<&Triple>, request: &HopRequest) -> Self {
         Self::Sample {

@@ -42,6 +42,7 @@
 //! ```
 
 mod access;
+mod answers;
 mod batches;
 mod calls;
 mod client;
@@ -52,6 +53,8 @@ mod failure;
 mod features;
 mod files;
 mod heterogeneous;
+mod limits;
+mod received;
 mod remote;
 mod remote_description;
 mod rows;
@@ -70,6 +73,7 @@ pub use command::{Column, Command, SPLITS, Whole, WholeSplit};
 pub use connect::{Access, batch_servers, describe_type, find_description, open_parts};
 pub use features::PartitionedFeatures;
 pub use heterogeneous::HeteroRows;
+pub use limits::{Accepted, Connection, Limits, Listener, Peer};
 pub use remote::RemotePart;
 pub use remote_description::RemoteDescription;
 pub use rows::DividedRows;

@@ -9,6 +9,8 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::{Identity, ServerTlsConfig};
 use tonic::{Request, Status};
 
+use crate::limits;
+
 /// A server's certificate and key, in PEM.
 #[derive(Clone)]
 pub struct Tls {
@@ -25,6 +27,7 @@ impl Tls {
     /// If one cannot be read, naming it.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self> {
         let read = |path: &Path| std::fs::read(path).at(path);
+        warn_of_readers("private key", key);
         Ok(Self { certificate: read(certificate)?, key: read(key)? })
     }
 
@@ -55,12 +58,34 @@ pub fn random_token() -> Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// Warns of a secret file that other users of the machine may read.
+fn warn_of_readers(what: &str, path: &Path) {
+    #[cfg(unix)]
+    if let Some(mode) = others_may_read(path) {
+        let path = path.display();
+        tracing::warn!(
+            "other users may read the {what} {path} (mode {mode:03o}): chmod 600 {path}"
+        );
+    }
+    #[cfg(not(unix))]
+    let _ = (what, path);
+}
+
+/// The permissions of a file that its group or others may read.
+#[cfg(unix)]
+fn others_may_read(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
+    (mode & 0o044 != 0).then_some(mode)
+}
+
 /// Reads the token in a file, without the end of its line.
 ///
 /// # Errors
 /// If the file cannot be read, or is not one word of ASCII characters.
 pub fn read_token(path: &Path) -> Result<String> {
     let text = std::fs::read_to_string(path).at(path).while_doing(|| "reading the token")?;
+    warn_of_readers("token", path);
     let token = text.trim();
     if token.is_empty() || token.contains(|c: char| !c.is_ascii_graphic()) {
         let what =
@@ -116,6 +141,9 @@ impl tonic::service::Interceptor for Guard {
     fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
         let given = header(request.metadata());
         self.admit(given.as_bytes()).map_err(Status::unauthenticated)?;
+        if let Some(peer) = limits::peer(request.extensions()) {
+            peer.connection.admit();
+        }
         Ok(request)
     }
 }
@@ -132,6 +160,21 @@ fn header(metadata: &MetadataMap) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn secrets_that_others_may_read_are_noticed() {
+        use std::os::unix::fs::PermissionsExt;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let with = |mode| {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(file.path(), permissions).unwrap();
+            others_may_read(file.path())
+        };
+        assert_eq!(with(0o600), None);
+        assert_eq!(with(0o640), Some(0o640));
+        assert_eq!(with(0o604), Some(0o604));
+    }
 
     #[test]
     fn only_loopback_is_open() {

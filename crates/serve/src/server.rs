@@ -2,26 +2,34 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_flight::flight_service_server::{FlightService, FlightServiceServer};
-use futures::TryStreamExt;
+use futures::stream;
 use gnarl_common::{Error, Kind, Result};
 use gnarl_partition::PartitionedDataset;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::service::interceptor::InterceptedService;
 
 use crate::batches::{Batches, DeferredBatches};
 use crate::files::Files;
+use crate::limits::{Limits, Listener, MESSAGE};
 use crate::security::{Guard, Tls, check_address};
 use crate::served::ServedPart;
 use crate::service::Service;
 use crate::traffic::{Meter, Traffic};
 use crate::work::{Handler, WorkService};
 
-/// Largest message to a server, in bytes; longer requests are split.
-const LONGEST_REQUEST: usize = 64 << 20;
+/// Calls of a connection that are open at a time.
+const STREAMS: u32 = 32;
+/// Bytes of a call that are received before it has a place. Those of a connection are of all its calls together: one that
+/// waits must not keep another from being received.
+const AHEAD: u32 = 1 << 16;
+/// Interval of signs of life that a client must answer, and the time for it.
+const SIGN: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(20));
+/// Longest header fields of a call, in bytes.
+const HEADER: u32 = 16 << 10;
 
 /// Address and access settings of a server.
 #[derive(Clone)]
@@ -36,12 +44,15 @@ pub struct ServerConfig {
     pub open_to_everyone: bool,
     /// Threads that sample and gather.
     pub threads: usize,
+    /// Bounds on clients.
+    pub limits: Limits,
 }
 
 impl Default for ServerConfig {
     fn default() -> Self {
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        Self { listen, token: None, tls: None, open_to_everyone: false, threads: 2 }
+        let limits = Limits::default();
+        Self { listen, token: None, tls: None, open_to_everyone: false, threads: 2, limits }
     }
 }
 
@@ -58,12 +69,12 @@ impl Server {
     /// Serves `parts` until the server is dropped.
     ///
     /// # Errors
-    /// If the address is taken, or is public without a token and encryption.
+    /// If the address is taken, or is public without a token and encryption, or limits are too low.
     pub fn start(parts: Vec<Arc<ServedPart>>, config: &ServerConfig) -> Result<Self> {
         let none = Err(Error::usage("this server does not describe its partition"));
         let meter = Meter::default();
         Self::launch(
-            Service::new(parts, none, meter.clone()),
+            Service::new(parts, none, (config.limits, meter.clone())),
             meter,
             (config, 1, config.threads.max(1)),
         )
@@ -82,7 +93,7 @@ impl Server {
     ) -> Result<Self> {
         let meter = Meter::default();
         let threads = config.threads.max(1);
-        let service = Service::new(held, Files::open(parts), meter.clone());
+        let service = Service::new(held, Files::open(parts), (config.limits, meter.clone()));
         let Some(deferred) = batches else {
             return Self::launch(service, meter, (config, 1, threads));
         };
@@ -98,7 +109,7 @@ impl Server {
     pub fn of_workers(handler: Arc<dyn Handler>, config: &ServerConfig) -> Result<Self> {
         let meter = Meter::default();
         // Batches are large: encoding them is the work of the threads of the runtime.
-        let service = WorkService::new(handler, meter.clone());
+        let service = WorkService::new(handler, (config.limits, meter.clone()));
         let threads = config.threads.max(1);
         Self::launch(service, meter, (config, threads, threads))
     }
@@ -110,6 +121,7 @@ impl Server {
     ) -> Result<Self> {
         let (token, tls) = (config.token.is_some(), config.tls.is_some());
         check_address(config.listen, token, tls, config.open_to_everyone)?;
+        config.limits.check()?;
         let refused = |e: std::io::Error| {
             Error::usage(format!("cannot listen at {}: {e}", config.listen))
                 .hint("take another port, or port 0 for a free one")
@@ -126,25 +138,27 @@ impl Server {
             .map_err(|e| Error::new(Kind::Limit, format!("cannot start server threads: {e}")))?;
         let (stop, stopped) = oneshot::channel();
         let service = FlightServiceServer::new(service)
-            .max_decoding_message_size(LONGEST_REQUEST)
+            .max_decoding_message_size(MESSAGE)
             .max_encoding_message_size(usize::MAX);
         let service = InterceptedService::new(service, Guard::new(config.token.clone()));
-        let mut builder = tonic::transport::Server::builder();
+        let mut builder = tonic::transport::Server::builder()
+            .max_concurrent_streams(STREAMS)
+            .initial_stream_window_size(AHEAD)
+            .initial_connection_window_size(STREAMS * AHEAD)
+            .http2_max_header_list_size(HEADER)
+            .http2_keepalive_interval(Some(SIGN.0))
+            .http2_keepalive_timeout(Some(SIGN.1));
         if let Some(tls) = &config.tls {
             let wrong = |e| Error::usage(format!("invalid certificate or key: {e}"));
             builder = builder.tls_config(tls.config()).map_err(wrong)?;
         }
         let entered = runtime.enter();
         let listener = tokio::net::TcpListener::from_std(listener).map_err(refused)?;
+        let listener = Listener::new(listener, config.limits.connections);
         drop(entered);
         runtime.spawn(async move {
-            // The builder applies its socket settings only to connections that it accepts itself.
-            let incoming = TcpListenerStream::new(listener).inspect_ok(|connection| {
-                if let Err(e) = connection.set_nodelay(true) {
-                    tracing::debug!(
-                        "cannot disable Nagle's algorithm, small replies may be delayed: {e}"
-                    );
-                }
+            let incoming = stream::unfold(listener, async |mut listener| {
+                Some((std::io::Result::Ok(listener.accept().await), listener))
             });
             let ended = async { drop(stopped.await) };
             let served = builder.add_service(service);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::encode::FlightDataEncoderBuilder;
 use arrow_flight::error::FlightError;
 use arrow_flight::flight_service_server::FlightService;
@@ -14,14 +13,17 @@ use arrow_flight::{
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use gnarl_common::{Error, Result};
-use gnarl_sample::parts::AsOf;
+use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::answers::Answers;
 use crate::batches::Batches;
-use crate::codec::{found_batch, gradients_of, keys_of, narrow, nodes_of, times_of, triples_batch};
+use crate::codec::found_batch;
 use crate::command::{self, BATCHES, Column, Command, FILES, GetTicket, Whole, WholeSplit};
 use crate::failure::{status, status_of};
 use crate::files::Files;
+use crate::limits::{Budget, Call, Limits, PIECE, SMALL};
+use crate::received::Asked;
 use crate::served::ServedPart;
 use crate::targets::STRETCH;
 use crate::traffic::Meter;
@@ -34,6 +36,8 @@ pub(crate) struct Service {
     files: Arc<Result<Files>>,
     /// Whole batches, if the server makes some.
     batches: Option<Arc<Batches>>,
+    limits: Limits,
+    budget: Budget,
     meter: Meter,
 }
 
@@ -41,9 +45,21 @@ pub(crate) type Answer<T> = Result<Response<T>, Status>;
 pub(crate) type Replies<T> = BoxStream<'static, Result<T, Status>>;
 
 impl Service {
-    /// A service of `parts` and the files of their partition that counts bytes by `meter`.
-    pub(crate) fn new(parts: Vec<Arc<ServedPart>>, files: Result<Files>, meter: Meter) -> Self {
-        Self { parts: Arc::new(parts), files: Arc::new(files), batches: None, meter }
+    /// A service of `parts` and the files of their partition, within limits, whose bytes a meter counts.
+    pub(crate) fn new(
+        parts: Vec<Arc<ServedPart>>,
+        files: Result<Files>,
+        (limits, meter): (Limits, Meter),
+    ) -> Self {
+        let budget = Budget::new(limits.memory);
+        Self {
+            parts: Arc::new(parts),
+            files: Arc::new(files),
+            batches: None,
+            limits,
+            budget,
+            meter,
+        }
     }
 
     /// The service with batches.
@@ -58,64 +74,72 @@ impl Service {
         })
     }
 
-    /// Makes a batch.
+    /// Makes a batch, and keeps its place until it is sent.
     async fn batch(
         &self,
-        spec: serde_json::Value,
-        request: serde_json::Value,
-        lists: Vec<RecordBatch>,
-    ) -> Result<RecordBatch, Status> {
+        (spec, request): (serde_json::Value, serde_json::Value),
+        mut asked: Asked,
+        call: Call,
+    ) -> Result<Replies<FlightData>, Status> {
         let batches = self.batches()?;
         let server = batches.server()?;
+        asked.share.wait(asked.bytes)?;
+        let room = batches.room().await?;
         let place = batches.place().await?;
         let make = move || {
-            let batch = server.batch(&spec, &request, &lists);
-            drop(place);
+            let batch = server.batch(&spec, &request, &asked.batches);
+            drop((place, asked));
             batch
         };
-        busy(make).await
+        let batch = busy(make).await?;
+        Ok(call.reply(encoded(stream::iter([Ok(batch)]), self.meter.clone()), room))
     }
 
     fn files(&self) -> Result<&Files> {
         self.files.as_ref().as_ref().map_err(Error::clone)
     }
 
-    fn part(&self, part: usize) -> Result<&ServedPart> {
-        self.parts.iter().map(Arc::as_ref).find(|held| held.part() == part).ok_or_else(|| {
+    fn part(&self, part: usize) -> Result<&Arc<ServedPart>> {
+        self.parts.iter().find(|held| held.part() == part).ok_or_else(|| {
             let held: Vec<String> = self.parts.iter().map(|h| h.part().to_string()).collect();
             Error::usage(format!("the server does not have part {part}"))
                 .hint(format!("this server has: {}", held.join(", ")))
         })
     }
 
-    fn answer(&self, command: &Command, batches: &[RecordBatch]) -> Result<RecordBatch> {
-        let nodes = || nodes_of(batches);
-        match command {
-            Command::Batch { .. } => Err(Error::usage("a batch is no rows of nodes")),
-            Command::Gather { part, ntype, column } => {
-                self.part(*part)?.gather(ntype.as_deref(), *column, &nodes()?)
-            }
-            Command::Push { part, lr, from, step } => {
-                self.part(*part)?.push(&nodes()?, &gradients_of(batches)?, *lr, (*from, *step))
-            }
-            Command::Sample { part, etype, fanout, rule, key, edge_features, as_of } => {
-                let etype = etype.as_deref().map(str::parse).transpose()?;
-                let as_of = match as_of {
-                    Some(rule) => Some(AsOf { times: times_of(batches)?, rule: rule.parse()? }),
-                    None => None,
-                };
-                let request = command::hop(nodes()?, (*fanout, rule), *key, *edge_features, as_of)?;
-                self.part(*part)?.sample(etype.as_ref(), &request)
-            }
-            Command::Targets { part, split } => {
-                let part = self.part(*part)?;
-                let found = part.targets(*split, &narrow(&nodes()?)?)?;
-                found_batch(found, "position", part.target_feature_width())
-            }
-            Command::Known { part, side, train } => {
-                triples_batch(self.part(*part)?.known(*side, &keys_of(batches)?, *train)?)
-            }
+    /// Answers a command about nodes piece by piece.
+    async fn answers(
+        &self,
+        command: Command,
+        asked: Asked,
+        call: Call,
+    ) -> Result<Replies<FlightData>, Status> {
+        let Asked { batches, bytes, mut share, .. } = asked;
+        let part = command.part().map(|part| self.part(part).cloned()).transpose();
+        let part = part.map_err(|e| status(&e))?;
+        let most = self.limits.ids;
+        let begin = move || {
+            let part = part.ok_or_else(|| Error::usage("the command names no part"))?;
+            let mut answers = Answers::of(part, command, &batches, most)?;
+            // A small reply is made at once: each change of threads takes as long as many rows.
+            let first = answers.is_within(SMALL)?.then(|| answers.next(PIECE)).transpose()?;
+            Ok((answers, first.flatten()))
+        };
+        let (mut answers, mut first) = busy(begin).await?;
+        if first.is_none() {
+            share.grow_for_reply(bytes).await?;
+            // The first piece comes before the reply begins: what is wrong with the request is its status.
+            (answers, first) = answers.piece().await?;
         }
+        let rest = stream::try_unfold(answers, |answers| async {
+            if answers.is_done() {
+                return Ok(None);
+            }
+            let (answers, next) = answers.piece().await.map_err(flight_error)?;
+            Ok(next.map(|batch| (batch, answers)))
+        });
+        let all = stream::iter(first.map(Ok)).chain(rest);
+        Ok(call.reply(encoded(all, self.meter.clone()), share))
     }
 
     fn info(&self, part: &ServedPart, ntype: Option<&str>, column: Column) -> Result<FlightInfo> {
@@ -146,11 +170,14 @@ impl Service {
     fn stretch(&self, ticket: &GetTicket, from: u64) -> Result<Option<RecordBatch>> {
         match ticket {
             GetTicket::Column(Whole { part, ntype, column }) => {
-                self.part(*part)?.stretch(ntype.as_deref(), *column, from, STRETCH)
+                let part = self.part(*part)?;
+                let rows = PIECE / part.row_bytes(ntype.as_deref(), *column)?.max(1);
+                part.stretch(ntype.as_deref(), *column, from, rows.clamp(1, STRETCH))
             }
             GetTicket::Split(WholeSplit { part, targets }) => {
                 let part = self.part(*part)?;
-                let found = part.split_targets(*targets, from, STRETCH)?;
+                let rows = (PIECE / part.target_bytes()).clamp(1, STRETCH);
+                let found = part.split_targets(*targets, from, rows)?;
                 let width = part.target_feature_width();
                 found.map(|found| found_batch(found, "place", width)).transpose()
             }
@@ -170,21 +197,39 @@ impl Service {
             let (service, ticket) = (self.clone(), Arc::clone(&ticket));
             async move {
                 let read = move || service.stretch(&ticket, from);
-                let next = busy(read).await.map_err(|s| FlightError::Tonic(Box::new(s)))?;
-                Ok(next.map(|batch| (batch, from + STRETCH)))
+                let next = busy(read).await.map_err(flight_error)?;
+                Ok(next.map(|batch| {
+                    let read = batch.num_rows() as u64;
+                    (batch, from + read.max(1))
+                }))
             }
         })
     }
 }
 
-/// Runs blocking `work` on a thread of its own.
+impl Answers {
+    /// The next piece, made on a thread of its own.
+    async fn piece(mut self) -> Result<(Self, Option<RecordBatch>), Status> {
+        busy(move || {
+            let next = self.next(PIECE)?;
+            Ok((self, next))
+        })
+        .await
+    }
+}
+
+/// Runs blocking `work` on a thread of its own; it is not begun when nobody waits for it any more.
 async fn busy<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T, Status> {
-    let result = tokio::task::spawn_blocking(work).await;
+    let result = AbortOnDropHandle::new(tokio::task::spawn_blocking(work)).await;
     result
         .map_err(|_| Status::internal("the server failed on this request"))?
         .map_err(|e| status(&e))
+}
+
+fn flight_error(status: Status) -> FlightError {
+    FlightError::Tonic(Box::new(status))
 }
 
 /// Messages of `batches`, counted by `meter`.
@@ -194,23 +239,6 @@ pub(crate) fn encoded(
 ) -> Replies<FlightData> {
     let messages = FlightDataEncoderBuilder::new().build(batches).map_err(status_of);
     messages.inspect_ok(move |message| meter.send(message)).boxed()
-}
-
-/// The descriptor of an exchange, and all that is sent with it.
-pub(crate) async fn asked(
-    request: Request<Streaming<FlightData>>,
-    meter: Meter,
-) -> Result<(Vec<u8>, Vec<RecordBatch>), Status> {
-    let mut incoming = request.into_inner().inspect_ok(move |message| meter.receive(message));
-    let Some(first) = incoming.try_next().await? else {
-        return Err(Status::invalid_argument("the exchange has no message"));
-    };
-    let asked = first.flight_descriptor.as_ref().map(|d| d.cmd.to_vec()).unwrap_or_default();
-    // Some clients send the descriptor alone first, others with the schema.
-    let schema = (!first.data_header.is_empty()).then_some(Ok(first));
-    let all = stream::iter(schema).chain(incoming.map_err(FlightError::from));
-    let decoded = FlightRecordBatchStream::new_from_flight_data(all);
-    Ok((asked, decoded.try_collect().await.map_err(status_of)?))
 }
 
 /// The answer to calls that are not served.
@@ -260,9 +288,14 @@ impl FlightService for Service {
     }
 
     async fn do_get(&self, request: Request<Ticket>) -> Answer<Self::DoGetStream> {
+        let call = Call::begin(request.extensions())?;
+        let mut share = self.budget.share().await?;
         let ticket = request.into_inner().ticket;
+        let bytes = ticket.len() as u64;
         let ticket = GetTicket::read(&ticket).map_err(|e| status(&e))?;
-        Ok(Response::new(encoded(self.clone().whole(ticket), self.meter.clone())))
+        share.grow_for_reply(bytes).await?;
+        let messages = encoded(self.clone().whole(ticket), self.meter.clone());
+        Ok(Response::new(call.reply(messages, share)))
     }
 
     async fn do_put(&self, _: Request<Streaming<FlightData>>) -> Answer<Self::DoPutStream> {
@@ -302,16 +335,16 @@ impl FlightService for Service {
         &self,
         request: Request<Streaming<FlightData>>,
     ) -> Answer<Self::DoExchangeStream> {
-        let (asked, batches) = asked(request, self.meter.clone()).await?;
-        let command: Command = command::read("the descriptor", &asked).map_err(|e| status(&e))?;
+        let call = Call::begin(request.extensions())?;
+        let share = self.budget.share().await?;
+        let asked = Asked::receive(request.into_inner(), share, &self.meter).await?;
+        let command: Command =
+            command::read("the descriptor", &asked.descriptor).map_err(|e| status(&e))?;
         let reply = match command {
             // They have places of their own: servers that read parts of each other would wait for each other.
-            Command::Batch { spec, request } => self.batch(spec, request, batches).await?,
-            command => {
-                let service = self.clone();
-                busy(move || service.answer(&command, &batches)).await?
-            }
+            Command::Batch { spec, request } => self.batch((spec, request), asked, call).await?,
+            command => self.answers(command, asked, call).await?,
         };
-        Ok(Response::new(encoded(stream::iter([Ok(reply)]), self.meter.clone())))
+        Ok(Response::new(reply))
     }
 }

@@ -43,7 +43,8 @@ impl Meter {
     }
 }
 
-fn bytes(message: &FlightData) -> u64 {
+/// Bytes of a message.
+pub(crate) fn bytes(message: &FlightData) -> u64 {
     let command = message.flight_descriptor.as_ref().map_or(0, |about| about.cmd.len());
     let all = [message.data_header.len(), message.data_body.len(), message.app_metadata.len()];
     (command + all.iter().sum::<usize>()) as u64

@@ -4,6 +4,8 @@ mod bench;
 mod cloud;
 mod common;
 mod console;
+#[cfg(feature = "serve")]
+mod crowded;
 mod edges;
 mod errors;
 #[cfg(feature = "serve")]

@@ -1,5 +1,6 @@
 //! Hop requests to a part, and the replies.
 
+use std::ops::Range;
 use std::str::FromStr;
 
 use gnarl_common::rng::Key;
@@ -84,6 +85,17 @@ impl HopRequest {
     /// A request without features of edges, at no time.
     pub fn new(nodes: Vec<u64>, fanout: u32, rule: Rule, key: Key) -> Self {
         Self { nodes, fanout, rule, key, edge_features: false, as_of: None }
+    }
+
+    /// The request about some of its nodes: of equal draws, since each node has its own.
+    ///
+    /// # Panics
+    /// If there are fewer nodes, or times.
+    pub fn of(&self, range: Range<usize>) -> Self {
+        let as_of = self.as_of.as_ref();
+        let as_of =
+            as_of.map(|as_of| AsOf { times: as_of.times[range.clone()].to_vec(), ..*as_of });
+        Self { nodes: self.nodes[range].to_vec(), as_of, ..*self }
     }
 }
 

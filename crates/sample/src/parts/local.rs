@@ -113,6 +113,44 @@ impl LocalPart {
         Load { requests, nodes, edges_listed, edges_sent }
     }
 
+    /// Values of the features of an edge; 0 without features.
+    pub fn edge_feature_width(&self) -> usize {
+        let mut width = 0;
+        let read = self.0.lists.read(&[], &mut |view, _| {
+            width = view.edge_features.map_or(0, |features| features.width());
+            Ok(HopReply::default())
+        });
+        read.map_or(0, |_| width)
+    }
+
+    /// The number of nodes from the first on of which draws of at most `fanout` neighbors have no more than `edges`
+    /// together.
+    ///
+    /// # Errors
+    /// If a node is not the part's.
+    pub fn nodes_within(&self, nodes: &[u64], fanout: u32, edges: u64) -> Result<usize> {
+        if (nodes.len() as u64).saturating_mul(fanout.into()) <= edges {
+            return Ok(nodes.len());
+        }
+        let locals = nodes.iter().map(|&id| self.0.lists.local(id));
+        let locals: Vec<Option<u32>> = locals.collect::<Result<_>>()?;
+        let held: Vec<u32> = locals.iter().flatten().copied().collect();
+        let mut within = 0;
+        self.0.lists.read(&held, &mut |view, held| {
+            let mut held = held.iter();
+            let mut left = edges;
+            for local in &locals {
+                let node = local.and_then(|_| held.next());
+                let drawn = node.map_or(Ok(0), |&node| view.list(node).map(|list| list.1))?;
+                let Some(rest) = left.checked_sub(drawn.min(fanout).into()) else { break };
+                left = rest;
+                within += 1;
+            }
+            Ok(HopReply::default())
+        })?;
+        Ok(within)
+    }
+
     /// Draws a hop.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 mod columns;
 mod description;
+mod sizes;
 mod targets;
 
 pub use description::Description;

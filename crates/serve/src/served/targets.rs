@@ -30,6 +30,12 @@ impl Targets {
         Ok(Some(Self { part, files, features, known: OnceLock::new() }))
     }
 
+    /// Most labels of an edge.
+    pub fn outputs(&self) -> usize {
+        let labels = self.files.splits.iter().filter_map(|split| split.labels.as_ref());
+        labels.map(Labels::outputs).max().unwrap_or(0)
+    }
+
     fn split(&self, split: usize) -> Result<&SplitTargets> {
         self.files.splits.get(split).ok_or_else(|| {
             Error::usage(format!("part {} has no split {split} of target edges", self.part))

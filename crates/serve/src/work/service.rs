@@ -16,7 +16,9 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::message::WorkRequest;
 use crate::failure::status;
-use crate::service::{Answer, Replies, asked, encoded, unsupported};
+use crate::limits::{Budget, Call, Limits, peer};
+use crate::received::Asked;
+use crate::service::{Answer, Replies, encoded, unsupported};
 use crate::traffic::Meter;
 
 /// Receives a batch or features, or why there are none.
@@ -42,13 +44,14 @@ pub trait Handler: Send + Sync + 'static {
 #[derive(Clone)]
 pub(crate) struct WorkService {
     handler: Arc<dyn Handler>,
+    budget: Budget,
     meter: Meter,
 }
 
 impl WorkService {
-    /// The service of `handler`, whose bytes `meter` counts.
-    pub fn new(handler: Arc<dyn Handler>, meter: Meter) -> Self {
-        Self { handler, meter }
+    /// The service of `handler` within limits, whose bytes a meter counts.
+    pub fn new(handler: Arc<dyn Handler>, (limits, meter): (Limits, Meter)) -> Self {
+        Self { handler, budget: Budget::new(limits.memory), meter }
     }
 }
 
@@ -94,7 +97,8 @@ impl FlightService for WorkService {
     }
 
     async fn do_action(&self, request: Request<Action>) -> Answer<Self::DoActionStream> {
-        let from = request.remote_addr().map(|address| address.ip());
+        let from = peer(request.extensions()).and_then(|peer| peer.address);
+        let from = from.map(|address| address.ip());
         let Action { r#type, body } = request.into_inner();
         let body = self.handler.act(&r#type, &body, from).map_err(|e| status(&e))?;
         let result = arrow_flight::Result { body: body.into() };
@@ -109,14 +113,20 @@ impl FlightService for WorkService {
         &self,
         request: Request<Streaming<FlightData>>,
     ) -> Answer<Self::DoExchangeStream> {
-        let (descriptor, about) = asked(request, self.meter.clone()).await?;
-        let request = WorkRequest::read(&descriptor, &about).map_err(|e| status(&e))?;
+        let call = Call::begin(request.extensions())?;
+        let share = self.budget.share().await?;
+        let asked = Asked::receive(request.into_inner(), share, &self.meter).await?;
+        let request =
+            WorkRequest::read(&asked.descriptor, &asked.batches).map_err(|e| status(&e))?;
+        // Ranks of a run ask for one batch after the other: these are bounded by the run's own queues.
+        drop(asked);
         let (sender, receiver) = oneshot::channel();
         // A compute worker that has gone does not wait for it.
         let reply = Box::new(move |batch| drop(sender.send(batch)));
         self.handler.batch(request, reply);
         let gone = || Status::unavailable("the batch worker ends");
         let batch = receiver.await.map_err(|_| gone())?.map_err(|e| status(&e))?;
-        Ok(Response::new(encoded(stream::iter([Ok(batch)]), self.meter.clone())))
+        let messages = encoded(stream::iter([Ok(batch)]), self.meter.clone());
+        Ok(Response::new(call.reply(messages, ())))
     }
 }

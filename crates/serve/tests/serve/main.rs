@@ -3,4 +3,5 @@
 mod description;
 mod heterogeneous;
 mod homogeneous;
+mod limits;
 mod targets;

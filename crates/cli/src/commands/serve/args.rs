@@ -26,6 +26,15 @@ pub struct ServeArgs {
     /// Threads that sample and gather; 0 takes one a core
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
+    /// Memory for the calls of clients under way, besides batches
+    #[arg(long, default_value = "1GiB", value_name = "SIZE", value_parser = size)]
+    pub memory: u64,
+    /// Most nodes, or edges, of a call
+    #[arg(long, default_value_t = 1 << 22, value_name = "IDS")]
+    pub max_ids: usize,
+    /// Most connections at a time
+    #[arg(long, default_value_t = 1024, value_name = "CONNECTIONS")]
+    pub connections: usize,
     /// Make whole batches for loaders elsewhere, too
     #[arg(long)]
     pub batches: bool,

@@ -7,7 +7,7 @@ use gnarl_common::staging::interrupt::{self, Stoppable};
 use gnarl_common::{Context, Result, ResultExt};
 use gnarl_loader::{BatchMaker, LoaderGraph, PartsOptions};
 use gnarl_partition::PartitionedDataset;
-use gnarl_serve::{Access, DeferredBatches, ServedPart, Server, ServerConfig, read_token};
+use gnarl_serve::{Access, DeferredBatches, Limits, ServedPart, Server, ServerConfig, read_token};
 use serde_json::{Value, json};
 
 use super::ServeArgs;
@@ -82,5 +82,6 @@ fn maker(args: &ServeArgs, threads: usize) -> Result<Arc<BatchMaker>> {
 fn config(args: &ServeArgs) -> Result<ServerConfig> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if args.threads == 0 { cores } else { args.threads };
-    Ok(ServerConfig { threads, ..args.security.server(args.listen)? })
+    let limits = Limits { connections: args.connections, ids: args.max_ids, memory: args.memory };
+    Ok(ServerConfig { threads, limits, ..args.security.server(args.listen)? })
 }

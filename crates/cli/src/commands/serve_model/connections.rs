@@ -5,27 +5,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gnarl_common::{Error, Kind, Result};
+use gnarl_serve::{Accepted, Connection, Listener};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 use super::routes::Service;
 
-/// Most connections at a time; others wait until one is closed.
+/// Most connections at a time.
 const MOST: usize = 1024;
 /// Time of a client for the head of a request, and for the handshake of an encrypted connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time for answers to be sent at the end.
 const FINISH: Duration = Duration::from_secs(5);
-/// Pause when no connection can be accepted, such as for want of descriptors.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// A listener and its connections.
 pub(super) struct Connections {
@@ -60,6 +57,7 @@ impl Connections {
             .map_err(|e| Error::new(Kind::Limit, format!("cannot start server threads: {e}")))?;
         let entered = runtime.enter();
         let listener = tokio::net::TcpListener::from_std(listener).map_err(refused)?;
+        let listener = Listener::new(listener, MOST);
         drop(entered);
         let graceful = Arc::new(GracefulShutdown::new());
         let watching = graceful.clone();
@@ -90,55 +88,46 @@ impl Connections {
 }
 
 async fn accept(
-    listener: tokio::net::TcpListener,
+    mut listener: Listener,
     tls: Option<TlsAcceptor>,
     service: Arc<Service>,
     graceful: Arc<GracefulShutdown>,
 ) {
-    let free = Arc::new(Semaphore::new(MOST));
-    while let Ok(permit) = free.clone().acquire_owned().await {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(e) => {
-                tracing::debug!("no connection: {e}");
-                tokio::time::sleep(PAUSE).await;
-                continue;
-            }
-        };
+    loop {
+        let stream = listener.accept().await;
         let (tls, service, watcher) = (tls.clone(), service.clone(), graceful.watcher());
         tokio::spawn(async move {
             if let Err(e) = connected(stream, tls, service, watcher).await {
                 tracing::debug!("a client disconnected: {e}");
             }
-            drop(permit);
         });
     }
 }
 
 async fn connected(
-    stream: TcpStream,
+    stream: Accepted,
     tls: Option<TlsAcceptor>,
     service: Arc<Service>,
     watcher: Watcher,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    // Small answers would wait for acknowledgments else.
-    stream.set_nodelay(true)?;
+    let connection = stream.connection().clone();
     match tls {
         Some(acceptor) => {
             let stream = tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await??;
-            requests(stream, service, watcher).await?;
+            requests(stream, connection, service, watcher).await?;
         }
-        None => requests(stream, service, watcher).await?,
+        None => requests(stream, connection, service, watcher).await?,
     }
     Ok(())
 }
 
 async fn requests(
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+    state: Arc<Connection>,
     service: Arc<Service>,
     watcher: Watcher,
 ) -> Result<(), hyper::Error> {
-    let answer = service_fn(move |request| service.clone().answer(request));
+    let answer = service_fn(move |request| service.clone().answer(request, state.clone()));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(PATIENCE)

@@ -26,7 +26,8 @@ pub(super) enum Rejected {
     Closed,
 }
 
-/// Items that wait, in their order, and are taken in batches.
+/// Items that wait, and are taken in batches: in turns the smallest first and the oldest first, so that neither those who ask
+/// for much nor those who ask often keep the others waiting. A full queue gives up its largest item for a smaller one.
 pub(super) struct Queue<T> {
     limits: Limits,
     state: Mutex<State<T>>,
@@ -37,6 +38,8 @@ struct State<T> {
     waiting: VecDeque<Waiting<T>>,
     next: u64,
     closed: bool,
+    /// True if the next batch begins with the smallest items.
+    smallest: bool,
 }
 
 struct Waiting<T> {
@@ -49,27 +52,32 @@ struct Waiting<T> {
 impl<T> Queue<T> {
     /// An empty queue.
     pub fn new(limits: Limits) -> Self {
-        let state = State { waiting: VecDeque::new(), next: 0, closed: false };
+        let state = State { waiting: VecDeque::new(), next: 0, closed: false, smallest: true };
         Self { limits, state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Adds an item of some size; its number.
+    /// Adds an item of some size; its number, and the larger one that was given up for it.
     ///
     /// # Errors
-    /// If the queue is full or closed.
-    pub fn push(&self, item: T, size: usize) -> Result<u64, Rejected> {
+    /// If the queue is closed, or full of items that are no larger.
+    pub fn push(&self, item: T, size: usize) -> Result<(u64, Option<T>), Rejected> {
         let mut state = self.locked();
         if state.closed {
             return Err(Rejected::Closed);
         }
+        let mut given_up = None;
         if state.waiting.len() >= self.limits.length {
-            return Err(Rejected::Full);
+            let (place, largest) = state.largest().ok_or(Rejected::Full)?;
+            if largest <= size {
+                return Err(Rejected::Full);
+            }
+            given_up = state.waiting.remove(place).map(|waiting| waiting.item);
         }
         let number = state.next;
         state.next += 1;
         state.waiting.push_back(Waiting { number, size, since: Instant::now(), item });
         self.changed.notify_all();
-        Ok(number)
+        Ok((number, given_up))
     }
 
     /// Number of items that wait.
@@ -84,7 +92,7 @@ impl<T> Queue<T> {
         place.is_some_and(|place| state.waiting.remove(place).is_some())
     }
 
-    /// Takes the items that have waited together, in their order, once they fill a batch or the first has lingered;
+    /// Takes items that have waited together once they fill a batch or the oldest has lingered;
     /// those beyond their deadline are dropped, so that none may be left. None when the queue is closed and empty.
     pub fn take(&self) -> Option<Vec<T>> {
         let mut state = self.locked();
@@ -119,18 +127,19 @@ impl<T> Queue<T> {
     }
 
     fn batch(&self, state: &mut State<T>) -> Vec<T> {
+        let deadline = self.limits.deadline;
+        state.waiting.retain(|waiting| waiting.since.elapsed() <= deadline);
         let (mut items, mut size) = (Vec::new(), 0);
-        while let Some(first) = state.waiting.front() {
-            let late = first.since.elapsed() > self.limits.deadline;
-            if !late && !items.is_empty() && size + first.size > self.limits.batch {
+        while let Some(place) = state.first() {
+            if !items.is_empty() && size + state.waiting[place].size > self.limits.batch {
                 break;
             }
-            let taken = state.waiting.pop_front().filter(|_| !late);
-            if let Some(taken) = taken {
+            if let Some(taken) = state.waiting.remove(place) {
                 size += taken.size;
                 items.push(taken.item);
             }
         }
+        state.smallest = !state.smallest;
         items
     }
 
@@ -140,6 +149,18 @@ impl<T> Queue<T> {
 }
 
 impl<T> State<T> {
+    /// Place of the item that is taken first.
+    fn first(&self) -> Option<usize> {
+        let smallest = || (0..self.waiting.len()).min_by_key(|&place| self.waiting[place].size);
+        if self.smallest { smallest() } else { (!self.waiting.is_empty()).then_some(0) }
+    }
+
+    /// Place and size of the largest item.
+    fn largest(&self) -> Option<(usize, usize)> {
+        let sizes = self.waiting.iter().map(|waiting| waiting.size).enumerate();
+        sizes.max_by_key(|&(_, size)| size)
+    }
+
     fn size(&self) -> usize {
         self.waiting.iter().map(|waiting| waiting.size).sum()
     }
@@ -156,14 +177,16 @@ mod tests {
     const LONG: Duration = Duration::from_secs(600);
 
     #[test]
-    fn batches_are_in_order_and_bounded() {
+    fn batches_are_bounded_and_take_turns() {
         let queue = queue(8, LONG, LONG);
-        for (item, size) in [(1, 4), (2, 6), (3, 1), (4, 50), (5, 2)] {
+        for (item, size) in [(1, 4), (2, 6), (3, 1), (4, 50), (5, 2), (6, 9), (7, 3)] {
             queue.push(item, size).unwrap();
         }
-        assert_eq!(queue.take(), Some(vec![1, 2]));
-        assert_eq!(queue.take(), Some(vec![3]));
+        assert_eq!(queue.take(), Some(vec![3, 5, 7, 1]));
+        assert_eq!(queue.take(), Some(vec![2]));
+        assert_eq!(queue.take(), Some(vec![6]));
         assert_eq!(queue.take(), Some(vec![4]));
+        queue.push(5, 2).unwrap();
         queue.close();
         assert_eq!(queue.push(6, 1), Err(Rejected::Closed));
         assert_eq!(queue.take(), Some(vec![5]));
@@ -173,12 +196,23 @@ mod tests {
     #[test]
     fn a_full_queue_rejects_and_a_withdrawn_item_makes_room() {
         let queue = queue(2, LONG, LONG);
-        let first = queue.push(1, 1).unwrap();
+        let (first, _) = queue.push(1, 1).unwrap();
         queue.push(2, 1).unwrap();
         assert_eq!(queue.push(3, 1), Err(Rejected::Full));
         assert!(queue.withdraw(first) && !queue.withdraw(first));
         queue.push(4, 1).unwrap();
         assert_eq!(queue.take(), Some(vec![2, 4]));
+    }
+
+    #[test]
+    fn a_full_queue_gives_up_its_largest_item_for_a_smaller_one() {
+        let queue = queue(2, LONG, LONG);
+        queue.push(1, 5).unwrap();
+        queue.push(2, 7).unwrap();
+        assert_eq!(queue.push(3, 7), Err(Rejected::Full));
+        assert_eq!(queue.push(4, 6).unwrap().1, Some(2));
+        assert_eq!(queue.take(), Some(vec![1]));
+        assert_eq!(queue.take(), Some(vec![4]));
     }
 
     #[test]

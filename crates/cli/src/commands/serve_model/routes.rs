@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gnarl_serve::Guard;
+use gnarl_serve::{Connection, Guard};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -46,8 +46,12 @@ pub(super) struct Service {
 type Answer = Response<Full<Bytes>>;
 
 impl Service {
-    /// Answers a request.
-    pub async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Result<Answer, Infallible> {
+    /// Answers a request of a connection.
+    pub async fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        connection: Arc<Connection>,
+    ) -> Result<Answer, Infallible> {
         let start = Instant::now();
         let endpoint = match request.uri().path() {
             "/health" => "health",
@@ -56,7 +60,7 @@ impl Service {
             "/edges" => "edges",
             _ => "other",
         };
-        let answer = match self.route(endpoint, request).await {
+        let answer = match self.route(endpoint, request, &connection).await {
             Ok(answer) => answer,
             Err(refusal) => refused(&refusal),
         };
@@ -69,11 +73,17 @@ impl Service {
         self: &Arc<Self>,
         endpoint: &str,
         request: Request<Incoming>,
+        connection: &Arc<Connection>,
     ) -> Result<Answer, Refusal> {
         let header = request.headers().get(AUTHORIZATION);
         self.guard
             .admit(header.map_or(&[], |header| header.as_bytes()))
             .map_err(|reason| Refusal::new(StatusCode::UNAUTHORIZED, reason))?;
+        connection.admit();
+        let again = "others wait for the place of this connection";
+        let _under_way = connection
+            .begin()
+            .ok_or_else(|| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, again))?;
         match (endpoint, request.method()) {
             ("health", &Method::GET) => Ok(with(JSON, self.health().to_string())),
             ("metrics", &Method::GET) => Ok(with(FORMAT, self.meters.page(self.queue.len()))),
@@ -144,13 +154,17 @@ impl Service {
             Refusal::new(StatusCode::GATEWAY_TIMEOUT, message)
         };
         let (reply, computed) = oneshot::channel();
-        let number = self.queue.push(Job { work, reply }, count).map_err(|rejected| {
-            let message = match rejected {
-                Rejected::Full => "too many requests wait",
-                Rejected::Closed => "the server is stopping",
-            };
-            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
+        let refusal = |message: &str| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message);
+        let full = "too many requests wait";
+        let pushed = self.queue.push(Job { work, reply }, count);
+        let (number, given_up) = pushed.map_err(|rejected| match rejected {
+            Rejected::Full => refusal(full),
+            Rejected::Closed => refusal("the server is stopping"),
         })?;
+        if let Some(job) = given_up {
+            // Its connection may have been closed meanwhile.
+            let _ = job.reply.send(Err(refusal(full)));
+        }
         let _ticket = Ticket { queue: &self.queue, number };
         // Late is late, computed meanwhile or not: nobody waits for the answer any more.
         let found = timeout(self.deadline, computed).await.map_err(|_| late())?;

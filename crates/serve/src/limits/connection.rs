@@ -1,0 +1,189 @@
+//! A connection's state, as the server sees it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use futures::task::AtomicWaker;
+
+/// Time of a client for its first request, with the handshakes before it.
+pub const GREETING: Duration = Duration::from_secs(10);
+/// Time without a call after which a connection is closed.
+pub const IDLE: Duration = Duration::from_secs(15 * 60);
+/// Time in which a client takes a message of a reply.
+pub const STALLED: Duration = Duration::from_secs(20);
+
+/// The state of a connection.
+#[derive(Debug)]
+pub struct Connection {
+    opened: Instant,
+    admitted: AtomicBool,
+    /// True once a byte has come.
+    heard: AtomicBool,
+    /// Calls under way, and the milliseconds that those before them took.
+    calls: AtomicUsize,
+    served: AtomicU64,
+    /// True once its calls are refused, since others wait for its place.
+    leaving: AtomicBool,
+    /// Milliseconds from the opening to the end of the latest call, or to its start.
+    latest: AtomicU64,
+    ended: AtomicBool,
+    waker: AtomicWaker,
+    replies: Mutex<Vec<Weak<Pace>>>,
+}
+
+/// Milliseconds from the opening of a connection to the moment since which a client has not taken more of a reply; 0 while
+/// the server works on it.
+pub type Pace = AtomicU64;
+
+/// The claim of a connection on its place, from the weakest to the strongest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Claim {
+    /// It has sent nothing yet.
+    Silent,
+    /// Its calls were answered, and further ones are refused.
+    Leaving,
+    /// It has not made a call yet.
+    Greeting,
+    /// It has no call under way.
+    Resting,
+    /// It has.
+    Busy,
+}
+
+impl Claim {
+    /// Time after which its connection is ended if others wait for the place; none if it keeps it.
+    pub fn grace(self) -> Option<Duration> {
+        let milliseconds = match self {
+            Self::Silent => 20,
+            // The last reply may still be on its way to the socket.
+            Self::Leaving => 50,
+            Self::Greeting => 500,
+            Self::Resting => 5000,
+            Self::Busy => return None,
+        };
+        Some(Duration::from_millis(milliseconds))
+    }
+}
+
+impl Connection {
+    pub(super) fn new() -> Self {
+        Self {
+            opened: Instant::now(),
+            admitted: AtomicBool::new(false),
+            heard: AtomicBool::new(false),
+            calls: AtomicUsize::new(0),
+            served: AtomicU64::new(0),
+            leaving: AtomicBool::new(false),
+            latest: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
+            waker: AtomicWaker::new(),
+            replies: Mutex::default(),
+        }
+    }
+
+    /// Notes that the client has made a call it may make.
+    pub fn admit(&self) {
+        self.admitted.store(true, Ordering::Relaxed);
+        self.touch();
+    }
+
+    /// Notes that bytes have come.
+    pub(super) fn hear(&self) {
+        self.heard.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts a call until its guard is dropped; none if the client is to come back by another connection, since others wait
+    /// for the place of this one.
+    pub fn begin(self: &Arc<Self>) -> Option<UnderWay> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let call = UnderWay { connection: self.clone(), start: self.now() };
+        (!self.leaving.load(Ordering::Relaxed)).then_some(call)
+    }
+
+    /// Time that its calls took together.
+    pub(super) fn served(&self) -> Duration {
+        Duration::from_millis(self.served.load(Ordering::Relaxed))
+    }
+
+    /// Refuses further calls.
+    pub(super) fn leave(&self) {
+        self.leaving.store(true, Ordering::Relaxed);
+    }
+
+    /// Time since the opening.
+    pub(super) fn age(&self) -> Duration {
+        self.opened.elapsed()
+    }
+
+    /// Watches a reply.
+    pub(super) fn watch(&self, pace: &Arc<Pace>) {
+        let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
+        replies.retain(|reply| reply.strong_count() > 0);
+        replies.push(Arc::downgrade(pace));
+    }
+
+    /// Milliseconds since the opening, from 1 on.
+    pub(super) fn now(&self) -> u64 {
+        self.opened.elapsed().as_millis() as u64 + 1
+    }
+
+    fn touch(&self) {
+        self.latest.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// The claim, and how long it has been as it is.
+    pub(super) fn claim(&self) -> (Claim, Duration) {
+        let is = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        let since = self.since(self.latest.load(Ordering::Relaxed));
+        match (is(&self.admitted), self.calls.load(Ordering::Relaxed)) {
+            (false, _) if !is(&self.heard) => (Claim::Silent, self.age()),
+            (false, _) => (Claim::Greeting, self.age()),
+            (true, 0) if is(&self.leaving) => (Claim::Leaving, since),
+            (true, 0) => (Claim::Resting, since),
+            (true, _) => (Claim::Busy, since),
+        }
+    }
+
+    fn since(&self, moment: u64) -> Duration {
+        Duration::from_millis(self.now().saturating_sub(moment))
+    }
+
+    /// Returns whether the client has stopped taking a reply.
+    pub(super) fn is_stalled(&self) -> bool {
+        let replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
+        let paces = replies.iter().filter_map(Weak::upgrade);
+        paces
+            .map(|pace| pace.load(Ordering::Relaxed))
+            .any(|taken| taken != 0 && self.since(taken) > STALLED)
+    }
+
+    /// Ends the connection at its next sign of life, or now if it waits for one.
+    pub(super) fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.waker.wake();
+    }
+
+    /// Returns whether it is to end; if not, `waker` is woken when it is.
+    pub(super) fn has_ended(&self, waker: &Waker) -> bool {
+        self.waker.register(waker);
+        self.ended.load(Ordering::Relaxed)
+    }
+}
+
+/// A call of a connection, until it is dropped.
+#[derive(Debug)]
+pub struct UnderWay {
+    connection: Arc<Connection>,
+    start: u64,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let now = self.connection.now();
+        self.connection.served.fetch_add(now - self.start, Ordering::Relaxed);
+        self.connection.latest.store(now, Ordering::Relaxed);
+        self.connection.calls.fetch_sub(1, Ordering::Relaxed);
+    }
+}
