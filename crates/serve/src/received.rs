@@ -10,11 +10,15 @@ use tokio::time::{Instant, timeout};
 use tonic::Status;
 
 use crate::failure::status_of;
-use crate::limits::{LONGEST, SMALL, Share};
+use crate::limits::{LONGEST, MESSAGE, SMALL, Share};
 use crate::traffic::{Meter, bytes};
 
 /// Time of a client to send a request.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Time for which a request that arrives has the place of a small call. Then it is one of those that wait: slow clients must
+/// not keep the places of others.
+const HURRY: Duration = Duration::from_millis(50);
 
 /// A request.
 pub(crate) struct Asked {
@@ -43,13 +47,21 @@ impl Asked {
             Status::deadline_exceeded(format!("the request did not arrive within {seconds} s"))
         };
         let mut patience = PATIENCE;
+        let mut hurry = HURRY;
         let mut all = Vec::new();
         let mut arrived = 0;
         loop {
             let start = Instant::now();
-            let next = timeout(patience, messages.try_next()).await.map_err(late)??;
+            let next = match timeout(hurry, messages.try_next()).await {
+                Ok(next) => next?,
+                Err(_) => {
+                    share.wait(MESSAGE as u64)?;
+                    timeout(patience, messages.try_next()).await.map_err(late)??
+                }
+            };
             // Waits for memory are the server's, not the client's.
             patience = patience.saturating_sub(start.elapsed());
+            hurry = hurry.saturating_sub(start.elapsed());
             let Some(message) = next else { break };
             meter.receive(&message);
             arrived += bytes(&message);
@@ -64,6 +76,7 @@ impl Asked {
                 share.grow_for_request(arrived).await?;
             }
         }
+        share.settle().await?;
         let Some(first) = all.first() else {
             return Err(Status::invalid_argument("the exchange has no message"));
         };

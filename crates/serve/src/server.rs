@@ -76,7 +76,7 @@ impl Server {
         Self::launch(
             Service::new(parts, none, (config.limits, meter.clone())),
             meter,
-            (config, 1, config.threads.max(1)),
+            (config, config.threads.max(1)),
         )
     }
 
@@ -95,11 +95,11 @@ impl Server {
         let threads = config.threads.max(1);
         let service = Service::new(held, Files::open(parts), (config.limits, meter.clone()));
         let Some(deferred) = batches else {
-            return Self::launch(service, meter, (config, 1, threads));
+            return Self::launch(service, meter, (config, threads));
         };
         let service = service.with_batches(Batches::new(deferred, threads));
-        // Batches are large: encoding them is the work of the threads of the runtime. Rows of parts wait for none of them.
-        Self::launch(service, meter, (config, threads, 2 * threads))
+        // Rows of parts wait for no batch.
+        Self::launch(service, meter, (config, 2 * threads))
     }
 
     /// Serves the calls of batch workers or of their coordinator until the server is dropped.
@@ -108,16 +108,15 @@ impl Server {
     /// As [`Server::start`].
     pub fn of_workers(handler: Arc<dyn Handler>, config: &ServerConfig) -> Result<Self> {
         let meter = Meter::default();
-        // Batches are large: encoding them is the work of the threads of the runtime.
         let service = WorkService::new(handler, (config.limits, meter.clone()));
         let threads = config.threads.max(1);
-        Self::launch(service, meter, (config, threads, threads))
+        Self::launch(service, meter, (config, threads))
     }
 
     fn launch<S: FlightService>(
         service: S,
         meter: Meter,
-        (config, workers, blocking): (&ServerConfig, usize, usize),
+        (config, blocking): (&ServerConfig, usize),
     ) -> Result<Self> {
         let (token, tls) = (config.token.is_some(), config.tls.is_some());
         check_address(config.listen, token, tls, config.open_to_everyone)?;
@@ -130,7 +129,8 @@ impl Server {
         listener.set_nonblocking(true).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let runtime = Builder::new_multi_thread()
-            .worker_threads(workers)
+            // Replies are large: encoding them is the work of these threads.
+            .worker_threads(config.threads.max(1))
             .max_blocking_threads(blocking)
             .thread_name("serve")
             .enable_all()

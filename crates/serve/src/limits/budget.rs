@@ -46,6 +46,7 @@ pub(crate) struct Share {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Size {
+    Waiting,
     Small,
     Reply,
     Request,
@@ -68,8 +69,12 @@ impl Budget {
     /// # Errors
     /// If the server ends.
     pub async fn share(&self) -> Result<Share, Status> {
-        let place = self.small.clone().acquire_owned().await.map_err(|_| ends())?;
+        let place = self.small().await?;
         Ok(Share { budget: self.clone(), place: Some(place), size: Size::Small })
+    }
+
+    async fn small(&self) -> Result<OwnedSemaphorePermit, Status> {
+        self.small.clone().acquire_owned().await.map_err(|_| ends())
     }
 
     /// The place of a request of `held` bytes that waits.
@@ -103,6 +108,19 @@ impl Share {
     pub fn wait(&mut self, held: u64) -> Result<(), Status> {
         if self.size == Size::Small {
             self.place = Some(self.budget.waiting(held)?);
+            self.size = Size::Waiting;
+        }
+        Ok(())
+    }
+
+    /// Waits for the place of a small call again after [`Share::wait`].
+    ///
+    /// # Errors
+    /// If the server ends.
+    pub async fn settle(&mut self) -> Result<(), Status> {
+        if self.size == Size::Waiting {
+            self.place = Some(self.budget.small().await?);
+            self.size = Size::Small;
         }
         Ok(())
     }

@@ -11,6 +11,8 @@ use futures::task::AtomicWaker;
 pub const GREETING: Duration = Duration::from_secs(10);
 /// Time without a call after which a connection is closed.
 pub const IDLE: Duration = Duration::from_secs(15 * 60);
+/// Time without a call that ends a turn.
+const REST: Duration = Duration::from_millis(20);
 /// Time in which a client takes a message of a reply.
 pub const STALLED: Duration = Duration::from_secs(20);
 
@@ -21,9 +23,10 @@ pub struct Connection {
     admitted: AtomicBool,
     /// True once a byte has come.
     heard: AtomicBool,
-    /// Calls under way, and the milliseconds that those before them took.
+    /// Calls under way.
     calls: AtomicUsize,
-    served: AtomicU64,
+    /// Milliseconds from the opening to the moment since which it has calls under way, but for pauses shorter than [`REST`].
+    busy: AtomicU64,
     /// True once its calls are refused, since others wait for its place.
     leaving: AtomicBool,
     /// Milliseconds from the opening to the end of the latest call, or to its start.
@@ -74,7 +77,7 @@ impl Connection {
             admitted: AtomicBool::new(false),
             heard: AtomicBool::new(false),
             calls: AtomicUsize::new(0),
-            served: AtomicU64::new(0),
+            busy: AtomicU64::new(0),
             leaving: AtomicBool::new(false),
             latest: AtomicU64::new(0),
             ended: AtomicBool::new(false),
@@ -85,8 +88,10 @@ impl Connection {
 
     /// Notes that the client has made a call it may make.
     pub fn admit(&self) {
-        self.admitted.store(true, Ordering::Relaxed);
-        self.touch();
+        if !self.admitted.swap(true, Ordering::Relaxed) {
+            self.touch();
+            self.busy.store(self.now(), Ordering::Relaxed);
+        }
     }
 
     /// Notes that bytes have come.
@@ -97,24 +102,18 @@ impl Connection {
     /// Counts a call until its guard is dropped; none if the client is to come back by another connection, since others wait
     /// for the place of this one.
     pub fn begin(self: &Arc<Self>) -> Option<UnderWay> {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        let call = UnderWay { connection: self.clone(), start: self.now() };
+        let under_way = self.calls.fetch_add(1, Ordering::Relaxed);
+        let rested = self.since(self.latest.load(Ordering::Relaxed)) > REST;
+        if under_way == 0 && rested {
+            self.busy.store(self.now(), Ordering::Relaxed);
+        }
+        let call = UnderWay(self.clone());
         (!self.leaving.load(Ordering::Relaxed)).then_some(call)
-    }
-
-    /// Time that its calls took together.
-    pub(super) fn served(&self) -> Duration {
-        Duration::from_millis(self.served.load(Ordering::Relaxed))
     }
 
     /// Refuses further calls.
     pub(super) fn leave(&self) {
         self.leaving.store(true, Ordering::Relaxed);
-    }
-
-    /// Time since the opening.
-    pub(super) fn age(&self) -> Duration {
-        self.opened.elapsed()
     }
 
     /// Watches a reply.
@@ -136,13 +135,13 @@ impl Connection {
     /// The claim, and how long it has been as it is.
     pub(super) fn claim(&self) -> (Claim, Duration) {
         let is = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        let since = self.since(self.latest.load(Ordering::Relaxed));
+        let since = |moment: &AtomicU64| self.since(moment.load(Ordering::Relaxed));
         match (is(&self.admitted), self.calls.load(Ordering::Relaxed)) {
-            (false, _) if !is(&self.heard) => (Claim::Silent, self.age()),
-            (false, _) => (Claim::Greeting, self.age()),
-            (true, 0) if is(&self.leaving) => (Claim::Leaving, since),
-            (true, 0) => (Claim::Resting, since),
-            (true, _) => (Claim::Busy, since),
+            (false, _) if !is(&self.heard) => (Claim::Silent, self.opened.elapsed()),
+            (false, _) => (Claim::Greeting, self.opened.elapsed()),
+            (true, 0) if is(&self.leaving) => (Claim::Leaving, since(&self.latest)),
+            (true, 0) => (Claim::Resting, since(&self.latest)),
+            (true, _) => (Claim::Busy, since(&self.busy)),
         }
     }
 
@@ -174,16 +173,11 @@ impl Connection {
 
 /// A call of a connection, until it is dropped.
 #[derive(Debug)]
-pub struct UnderWay {
-    connection: Arc<Connection>,
-    start: u64,
-}
+pub struct UnderWay(Arc<Connection>);
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        let now = self.connection.now();
-        self.connection.served.fetch_add(now - self.start, Ordering::Relaxed);
-        self.connection.latest.store(now, Ordering::Relaxed);
-        self.connection.calls.fetch_sub(1, Ordering::Relaxed);
+        self.0.touch();
+        self.0.calls.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -27,7 +27,7 @@ const PARTING: Duration = Duration::from_millis(250);
 const WARNING: Duration = Duration::from_secs(60);
 
 /// A listener with so many places. Who comes when all are taken gets that of the client that has been silent longest. If the
-/// clients of all are busy, the one that was served longest gives its place up when its calls are answered.
+/// clients of all are busy, the one that has not rested longest gives its place up when its calls are answered.
 pub struct Listener {
     listener: tokio::net::TcpListener,
     places: Arc<Semaphore>,
@@ -155,14 +155,14 @@ impl Connections {
         ended.inspect(|connection| connection.end()).is_some()
     }
 
-    /// Asks the busy connection to leave that was served longest, if it has had its turn.
+    /// Asks the connection to leave that has been busy longest, if it has had its turn.
     fn ask_to_leave(&self) {
         let all = self.lock();
-        let busy = all
-            .1
-            .values()
-            .filter(|connection| connection.claim().0 == Claim::Busy && connection.age() > TURN);
-        if let Some(longest) = busy.max_by_key(|connection| connection.served()) {
+        let busy = all.1.values().filter_map(|connection| match connection.claim() {
+            (Claim::Busy, time) if time > TURN => Some((time, connection)),
+            _ => None,
+        });
+        if let Some((_, longest)) = busy.max_by_key(|(time, _)| *time) {
             longest.leave();
         }
     }
