@@ -19,12 +19,16 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
-GREEDY = """
-import json, sys, threading
-import numpy as np, pyarrow as pa, pyarrow.flight as flight
+import numpy as np
+import pyarrow as pa
+from pyarrow import flight
+
+
 def exchange(client, nodes):
+    """Asks for the features of nodes; the number of rows."""
     command = json.dumps({"op": "gather", "part": 0, "column": "features"}).encode()
     options = flight.FlightCallOptions(timeout=60)
     writer, reader = client.do_exchange(flight.FlightDescriptor.for_command(command), options)
@@ -33,31 +37,29 @@ def exchange(client, nodes):
     writer.write_table(table)
     writer.done_writing()
     return sum(chunk.data.num_rows for chunk in reader)
-"""
 
-GREEDILY = """
-import time
-answered, refused = 0, 0
-def greedy():
-    global answered, refused
+
+def be_greedy(address, clients):
+    """Asks for many rows by so many threads until a line is read; prints how many calls were answered."""
+    counts = {"greedy_answered": 0, "greedy_refused": 0}
     nodes = np.arange(100_000, dtype=np.uint64)
-    while True:
-        client = flight.connect(sys.argv[1])
-        try:
-            exchange(client, nodes)
-            answered += 1
-        except (flight.FlightError, pa.ArrowException):
-            refused += 1
-            time.sleep(0.1)
-        client.close()
-for _ in range(int(sys.argv[2])):
-    threading.Thread(target=greedy, daemon=True).start()
-print("begun", flush=True)
-sys.stdin.readline()
-print(json.dumps({"greedy_answered": answered, "greedy_refused": refused}), flush=True)
-"""
 
-exec(GREEDY)
+    def ask():
+        while True:
+            client = flight.connect(address)
+            try:
+                exchange(client, nodes)
+                counts["greedy_answered"] += 1
+            except (flight.FlightError, pa.ArrowException):
+                counts["greedy_refused"] += 1
+                time.sleep(0.1)
+            client.close()
+
+    for _ in range(clients):
+        threading.Thread(target=ask, daemon=True).start()
+    print("begun", flush=True)
+    sys.stdin.readline()
+    print(json.dumps(counts), flush=True)
 
 
 def calls(address, times, anew, client=None):
@@ -88,7 +90,11 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("gnarl")
     arguments.add_argument("--times", type=int, default=50)
+    arguments.add_argument("--greedy", help="used by the benchmark itself: an address to ask")
     given = arguments.parse_args()
+    if given.greedy:
+        be_greedy(given.greedy, 200)
+        return
     with tempfile.TemporaryDirectory() as folder:
         graph, parts = f"{folder}/graph", f"{folder}/parts"
         make = [given.gnarl, "generate", "community", "--nodes", "100000", "--out", graph]
@@ -129,7 +135,7 @@ def main():
             client = flight.connect(address)
             exchange(client, np.arange(10, dtype=np.uint64))
             greedy = subprocess.Popen(
-                [sys.executable, "-c", GREEDY + GREEDILY, address, "200"],
+                [sys.executable, __file__, given.gnarl, "--greedy", address],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
