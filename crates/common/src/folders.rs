@@ -18,6 +18,12 @@ pub fn bytes_in(folder: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
+/// Returns whether a name with slashes stays in the folder that it is relative to.
+pub fn is_inside(name: &str) -> bool {
+    let part = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0', ':']);
+    name.split('/').all(part)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

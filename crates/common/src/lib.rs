@@ -8,6 +8,7 @@
 //! | [`Spool`] | pieces of an array → the array, in memory or in a mapped file |
 //! | [`rng`] | a seed and indices → the same random numbers on any thread |
 //! | [`staging`] | an output's place → the whole output or none of it |
+//! | [`integrity`] | a mapped file and its checksum → an error if they differ, at once or in the background |
 //! | [`memory`] | bytes this process takes and may still take |
 //! | [`did_you_mean`] | an unknown name → the nearest known one |
 //! | [`threads`] | a number of threads → a pool; a range → even shares |
@@ -35,6 +36,7 @@ pub mod error;
 mod fnv;
 pub mod folders;
 mod id_map;
+pub mod integrity;
 pub mod memory;
 pub mod npy;
 mod place;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use gnarl_common::integrity::{self, Sealed};
 use gnarl_common::memory::{Pages, SparePages};
 use gnarl_common::npy::{LONGEST_START, NpyHeader};
 use gnarl_common::{Buf, DType, Element, Error, FileRange, Kind, Place, Result, ResultExt};
@@ -37,10 +38,14 @@ impl ColumnSpec {
         self.shape.iter().product::<u64>() * self.dtype.size() as u64
     }
 
-    /// The error of the file at `path` whose values have changed.
-    fn damaged(&self, path: &str) -> Error {
-        Error::invalid(format!("{path}: checksum differs from dataset.json"))
-            .hint("the file was damaged or changed after it was written")
+    /// Bytes of the values; none if there is no dimension, or more of them than can be addressed.
+    pub(crate) fn checked_bytes(&self) -> Option<u64> {
+        let rows = self.shape.first()?;
+        // Dimensions after one of length 0 count, too.
+        let width =
+            self.shape[1..].iter().try_fold(1u64, |all, &len| all.checked_mul(len.max(1)))?;
+        let bytes = rows.checked_mul(width)?.checked_mul(self.dtype.size() as u64)?;
+        i64::try_from(bytes).is_ok().then_some(bytes)
     }
 
     /// Reads the header of the column's file at `path`.
@@ -133,19 +138,24 @@ enum Bytes {
 }
 
 impl Column {
-    /// Maps the column's file in `dir`.
+    /// Maps the column's file in `dir`. Its checksum is compared at once if it is small, or else as [`integrity`] says.
     ///
     /// # Errors
-    /// If the file is missing, truncated, or disagrees with the manifest.
+    /// If the file is missing, truncated, damaged, or disagrees with the manifest.
     pub fn open(dir: &Path, spec: &ColumnSpec) -> Result<Self> {
         let path = dir.join(&spec.file);
         let header = spec.header(&path)?;
         let file = File::open(&path).at(&path)?;
         // SAFETY: dataset files are written once under a temporary name and renamed; gnarl never
         // changes them in place. The mapping is read-only plain data.
-        let map = unsafe { Mmap::map(&file) }.at(&path)?;
-        let file = Bytes::Mapped(Arc::new(map));
-        Ok(Self { spec: spec.clone(), file, offset: header.offset as usize })
+        let map = Arc::new(unsafe { Mmap::map(&file) }.at(&path)?);
+        let offset = header.offset as usize;
+        let values = offset..offset + spec.num_bytes() as usize;
+        if values.end > map.len() {
+            return Err(Error::invalid(format!("{}: became shorter meanwhile", path.display())));
+        }
+        integrity::expect(Sealed { path, map: map.clone(), values, crc32: spec.crc32 })?;
+        Ok(Self { spec: spec.clone(), file: Bytes::Mapped(map), offset })
     }
 
     /// Reads the column's file in `place` into memory, of `spare` pages, and checks it.
@@ -168,7 +178,7 @@ impl Column {
         ])?;
         spec.check_start(&pages[..start as usize], &path)?;
         if found[1] != spec.crc32 {
-            return Err(spec.damaged(&path));
+            return Err(integrity::damaged(Path::new(&path)));
         }
         let file = Bytes::InMemory(Arc::new(pages));
         Ok(Self { spec: spec.clone(), file, offset: start as usize })
@@ -263,6 +273,6 @@ impl Column {
         if crc.finalize() == self.spec.crc32 {
             return Ok(());
         }
-        Err(self.spec.damaged(&self.spec.file))
+        Err(integrity::damaged(Path::new(&self.spec.file)))
     }
 }

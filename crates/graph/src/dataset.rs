@@ -12,6 +12,7 @@ use crate::edges::{DatasetEdges, IdReader, TypeReader};
 use crate::features::{Features, Labels};
 use crate::manifest::{EdgeType, Manifest, NodeType, Triple};
 use crate::narrow::Narrow;
+use crate::validate::{check_lists, check_values};
 
 /// A dataset directory. Columns are mapped on access.
 #[derive(Debug, Clone)]
@@ -119,7 +120,14 @@ impl Dataset {
         let Some(column) = self.node_column(node_type, "label")? else { return Ok(None) };
         let count = self.manifest.node_type(node_type)?.classes.unwrap_or(0) as usize;
         Ok(Some(match column.spec().shape.len() {
-            1 => Labels::Single { classes: column.values()?, count },
+            1 => {
+                let classes: Buf<i32> = column.values()?;
+                let expected = format!("-1 or a class below {count}");
+                check_values(&column, &classes, &expected, |class| {
+                    class >= -1 && i64::from(class) < count as i64
+                })?;
+                Labels::Single { classes, count }
+            }
             _ => Labels::Multi { tasks: column.width(), values: column.values()? },
         }))
     }
@@ -139,14 +147,19 @@ impl Dataset {
 
     /// The nodes of a split, ascending.
     pub fn split(&self, node_type: &str, name: &str) -> Result<Option<Buf<u64>>> {
-        let column = self.node_column(node_type, &format!("split.{name}"))?;
-        column.map(|c| c.ids()).transpose()
+        let Some(column) = self.node_column(node_type, &format!("split.{name}"))? else {
+            return Ok(None);
+        };
+        let count = self.manifest.node_type(node_type)?.count;
+        let nodes = column.ids()?;
+        check_values(&column, &nodes, &format!("a node below {count}"), |node| node < count)?;
+        Ok(Some(nodes))
     }
 
     /// The in-neighbor lists of an edge type.
     ///
     /// # Errors
-    /// If ids do not fit 32 bits: partition such a graph first.
+    /// If ids do not fit 32 bits: partition such a graph first. If lists are damaged, naming the file and row.
     pub fn csc(&self, triple: &Triple) -> Result<Csc> {
         let part = |name: &str| {
             self.edge_column(triple, name)?.ok_or_else(|| {
@@ -157,11 +170,12 @@ impl Dataset {
             })
         };
         let edge = self.edge_column(triple, "csc.edge")?.map(|c| Narrow::of(&c)).transpose()?;
-        Ok(Csc {
-            indptr: Narrow::of(&part("csc.indptr")?)?,
-            indices: part("csc.indices")?.ids32()?,
-            edge,
-        })
+        let columns = [part("csc.indptr")?, part("csc.indices")?];
+        let [offsets, indices] = &columns;
+        let csc = Csc { indptr: Narrow::of(offsets)?, indices: indices.ids32()?, edge };
+        let sources = self.manifest.node_type(&triple.src)?.count;
+        check_lists(&csc, sources, [offsets, indices])?;
+        Ok(csc)
     }
 
     /// All edges, type after type, in graph-wide ids (see [`Manifest::node_offsets`]).
@@ -187,13 +201,15 @@ impl Dataset {
     }
 
     fn type_reader(&self, t: &EdgeType) -> Result<TypeReader> {
-        let open = |name: &str| {
+        let open = |name: &str, of: &str| {
             let spec = t.columns.iter().find(|c| c.name == name);
             let spec = spec.ok_or_else(|| Error::invalid(format!("{}: no {name}", t.triple)))?;
-            IdReader::open(&self.dir, spec)
+            let nodes = self.manifest.node_type(of)?.count;
+            Ok::<_, Error>(IdReader::open(&self.dir, spec)?.checked(spec, nodes))
         };
-        let reader =
-            TypeReader { src: open("src")?, dst: open("dst")?, src_offset: 0, dst_offset: 0 };
+        let src = open("src", &t.triple.src)?;
+        let dst = open("dst", &t.triple.dst)?;
+        let reader = TypeReader { src, dst, src_offset: 0, dst_offset: 0 };
         if reader.src.rows() != reader.dst.rows() {
             return Err(Error::invalid(format!("{}: src and dst differ in length", t.triple)));
         }

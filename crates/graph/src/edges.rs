@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use gnarl_common::{DType, Error, Result, ResultExt};
+use gnarl_common::{DType, Error, Result, ResultExt, integrity};
 
 use crate::column::ColumnSpec;
 
@@ -136,6 +136,14 @@ pub(crate) struct IdReader {
     left: u64,
     rows: u64,
     bytes: Vec<u8>,
+    check: Option<Check>,
+}
+
+/// What ids must be, and the checksum of those read so far.
+struct Check {
+    nodes: u64,
+    expected: u32,
+    found: crc32fast::Hasher,
 }
 
 impl IdReader {
@@ -155,7 +163,14 @@ impl IdReader {
         file.seek(SeekFrom::Start(header.offset)).at(&path)?;
         let rows = header.shape[0];
         let bytes = Vec::new();
-        Ok(Self { path, file, start: header.offset, dtype: spec.dtype, left: rows, rows, bytes })
+        let (start, dtype) = (header.offset, spec.dtype);
+        Ok(Self { path, file, start, dtype, left: rows, rows, bytes, check: None })
+    }
+
+    /// The reader of ids below `nodes`: reading fails where one is not, and at the end if the checksum differs.
+    pub(crate) fn checked(self, spec: &ColumnSpec, nodes: u64) -> Self {
+        let check = Check { nodes, expected: spec.crc32, found: crc32fast::Hasher::new() };
+        Self { check: Some(check), ..self }
     }
 
     pub(crate) fn rows(&self) -> u64 {
@@ -164,6 +179,9 @@ impl IdReader {
 
     pub(crate) fn rewind(&mut self) -> Result<()> {
         self.left = self.rows;
+        if let Some(check) = &mut self.check {
+            check.found.reset();
+        }
         self.file.seek(SeekFrom::Start(self.start)).at(&self.path).map(drop)
     }
 
@@ -172,6 +190,7 @@ impl IdReader {
         let count = (limit as u64).min(self.left) as usize;
         self.bytes.resize(count * self.dtype.size(), 0);
         self.file.read_exact(&mut self.bytes).at(&self.path)?;
+        let before = out.len();
         match self.dtype.size() {
             2 => {
                 let words = self.bytes.as_chunks().0.iter();
@@ -183,10 +202,29 @@ impl IdReader {
             }
             _ => {
                 let words = self.bytes.as_chunks().0.iter();
-                out.extend(words.map(|&b| u64::from_le_bytes(b) + offset));
+                // Larger ones than there can be are found below.
+                out.extend(words.map(|&b| u64::from_le_bytes(b).saturating_add(offset)));
             }
         }
         self.left -= count as u64;
+        if let Some(check) = &mut self.check {
+            let nodes = check.nodes + offset;
+            if out[before..].iter().fold(0, |most, &id| most.max(id)) >= nodes && count > 0 {
+                let row = out[before..].iter().position(|&id| id >= nodes).unwrap_or(0);
+                let path = self.path.display();
+                let id = out[before + row] - offset;
+                let row = self.rows - self.left - count as u64 + row as u64;
+                let expected = check.nodes;
+                return Err(Error::invalid(format!(
+                    "{path}: row {row} holds {id}, expected a node below {expected}"
+                ))
+                .hint("the file is damaged, or is not one that gnarl wrote"));
+            }
+            check.found.update(&self.bytes);
+            if self.left == 0 && check.found.clone().finalize() != check.expected {
+                return Err(integrity::damaged(&self.path));
+            }
+        }
         Ok(count)
     }
 }

@@ -45,6 +45,7 @@ pub mod splits;
 pub mod times;
 pub mod triples;
 mod user_ids;
+mod validate;
 mod writer;
 
 pub use column::{Column, ColumnSpec};

@@ -180,6 +180,7 @@ impl Manifest {
                 .and(manifest.node_type(&t.triple.dst))
                 .map_err(|e| e.context(format!("{}: edge type {}", path.display(), t.triple)))?;
         }
+        manifest.check().map_err(|e| e.context(format!("checking {}", path.display())))?;
         Ok(manifest)
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use gnarl_common::folders::is_inside;
 use gnarl_common::{Context, Error, Result, fnv1a};
 use gnarl_graph::ColumnSpec;
 use gnarl_graph::inspect::verify;
@@ -49,12 +50,6 @@ pub fn describing_files(parts: &PartitionedDataset) -> Result<Vec<String>> {
     }
     files.sort();
     Ok(files)
-}
-
-/// Returns whether a name with slashes stays in the folder that it is relative to.
-pub fn is_inside(name: &str) -> bool {
-    let part = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0', ':']);
-    name.split('/').all(part)
 }
 
 /// Compares the checksums of the describing files in `dir`, which were copied there.

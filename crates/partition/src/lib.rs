@@ -69,7 +69,7 @@ pub use dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedColumn,
     PartitionedDataset, PartitionedEdges, PartitionedType, SourceInfo,
 };
-pub use description::{CATALOG_MANIFEST, describing_files, is_inside, verify_description};
+pub use description::{CATALOG_MANIFEST, describing_files, verify_description};
 pub use edge_cut::fennel::Fennel;
 pub use edge_cut::grem::{Grem, Neighbors, expected_cut, expected_cut_refined};
 pub use edge_cut::knot::Knot;

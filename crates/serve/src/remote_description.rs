@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
+use gnarl_common::folders::is_inside;
 use gnarl_common::threads::pool;
 use gnarl_common::{Context, Error, Result, ResultExt, fnv1a};
-use gnarl_partition::{
-    CATALOG_MANIFEST, PARTITION, PartitionManifest, is_inside, verify_description,
-};
+use gnarl_partition::{CATALOG_MANIFEST, PARTITION, PartitionManifest, verify_description};
 
 use crate::calls::Act;
 use crate::client::Client;

@@ -5,7 +5,7 @@ use std::path::Path;
 use gnarl_common::{Context, DType, Error, Result, ResultExt};
 
 use super::{DatasetWriter, FinishOptions, IdWidth, edge_stem};
-use crate::column::{Column, ColumnSpec};
+use crate::column::Column;
 use crate::csc::{self, CscJob};
 use crate::dataset::Dataset;
 use crate::manifest::MANIFEST;
@@ -18,7 +18,7 @@ impl DatasetWriter {
     /// of a partitioned dataset) they ascend by that, so that a position in a list means the same
     /// edge in a part as in the whole graph.
     pub fn finish(mut self, options: FinishOptions) -> Result<Dataset> {
-        self.check_rows()?;
+        self.manifest.check_rows()?;
         self.check_overlaps()?;
         for i in 0..self.manifest.edge_types.len() {
             let triple = self.manifest.edge_types[i].triple.clone();
@@ -107,32 +107,6 @@ impl DatasetWriter {
         let edge_type = &mut self.manifest.edge_types[index];
         edge_type.columns.retain(|c| c.name != "src" && c.name != "dst");
         edge_type.columns.splice(0..0, columns);
-        Ok(())
-    }
-
-    /// Checks that columns have as many rows as there are nodes or edges.
-    fn check_rows(&self) -> Result<()> {
-        let check = |of: &str, column: &ColumnSpec, expected: u64| {
-            let rows = column.shape.first().copied().unwrap_or(0);
-            if rows == expected {
-                return Ok(());
-            }
-            Err(Error::invalid(format!("{of}: {} has {rows} rows for {expected}", column.name)))
-        };
-        for t in &self.manifest.node_types {
-            for column in &t.columns {
-                match column.name.as_str() {
-                    "features" | "label" => check(&t.name, column, t.count)?,
-                    "features.indptr" => check(&t.name, column, t.count + 1)?,
-                    _ => {}
-                }
-            }
-        }
-        for t in &self.manifest.edge_types {
-            // Names with a dot are tables of another length, such as the names of relations.
-            let mut of_edges = t.columns.iter().filter(|c| !c.name.contains('.'));
-            of_edges.try_for_each(|c| check(&t.triple.to_string(), c, t.count))?;
-        }
         Ok(())
     }
 

@@ -15,7 +15,7 @@ use gnarl_partition::{
     TargetEdge, TargetLabels, Targets, partition_dataset, partition_with_targets,
 };
 use half::f16;
-use serde_json::json;
+use serde_json::{Value, json};
 
 const PARTS: usize = 3;
 const RELATIONS: u64 = 4;
@@ -347,10 +347,21 @@ fn wrong_edges_and_damaged_files_are_named() {
         std::fs::write(&path, whole).unwrap();
     }
     std::fs::copy(files.join("train.tail.npy"), files.join("train.place.npy")).unwrap();
+    for error in [made.targets(1).map(drop), made.verify_targets(1).map(drop)] {
+        let text = error.unwrap_err().to_string();
+        assert!(text.contains("train.place.npy: checksum"), "{text}");
+    }
+    // Of the checksum that the manifest says, but of other values than places.
+    let path = made.dir().join("partition.json");
+    let mut manifest: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let columns = manifest["targets"]["parts"][1][0].as_array_mut().unwrap();
+    let find = |name: &str| columns.iter().position(|column| column["name"] == name).unwrap();
+    let places = [find("place"), find("tail")];
+    columns[places[0]]["crc32"] = columns[places[1]]["crc32"].clone();
+    std::fs::write(&path, manifest.to_string()).unwrap();
+    let made = PartitionedDataset::open(made.dir()).unwrap();
     let text = made.targets(1).unwrap_err().to_string();
     assert!(text.contains("train.place.npy: expected ascending numbers"), "{text}");
-    let text = made.verify_targets(1).unwrap_err().to_string();
-    assert!(text.contains("train.place.npy: checksum"), "{text}");
     assert_eq!(made.targets(PARTS).unwrap_err().exit_code(), 2);
 }
 

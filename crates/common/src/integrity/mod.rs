@@ -1,0 +1,165 @@
+//! Checksums of mapped files, compared on use.
+//!
+//! **In:** the values of a file and the checksum that was taken of them ([`expect`]). **Out:** an error that names the file if
+//! they differ: at once for a small file; for a larger one in the background ([`in_background`]), where a comparison takes a
+//! fiftieth of the time and of the disk, or when all must be known ([`finish`]). Each file is compared once in a process.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use gnarl_common::integrity::{self, Sealed};
+//! use memmap2::Mmap;
+//!
+//! let mut file = tempfile::NamedTempFile::new()?;
+//! std::io::Write::write_all(&mut file, b"values")?;
+//! // SAFETY: nobody changes the file.
+//! let map = unsafe { Mmap::map(file.as_file()) }?;
+//! let crc32 = crc32fast::hash(b"valuex");
+//! let sealed = Sealed { path: file.path().into(), map: Arc::new(map), values: 0..6, crc32 };
+//! let error = integrity::expect(sealed).unwrap_err();
+//! assert!(error.to_string().contains("checksum differs"));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod queue;
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use memmap2::Mmap;
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use queue::Queue;
+
+/// Bytes up to which a file is compared at once.
+const SMALL: usize = 4 << 20;
+/// Bytes that are hashed at a time.
+const PIECE: usize = 4 << 20;
+
+/// The values of a mapped file, and the checksum they had when they were written.
+#[derive(Debug, Clone)]
+pub struct Sealed {
+    /// Name in errors.
+    pub path: PathBuf,
+    /// The whole file.
+    pub map: Arc<Mmap>,
+    /// The bytes of the values.
+    pub values: Range<usize>,
+    /// CRC-32 of them.
+    pub crc32: u32,
+}
+
+impl Sealed {
+    fn bytes(&self) -> &[u8] {
+        &self.map[self.values.clone()]
+    }
+
+    /// Compares the checksum, by all threads.
+    ///
+    /// # Errors
+    /// If it differs.
+    fn check(&self) -> Result<()> {
+        let pieces = self.bytes().par_chunks(PIECE).map(|piece| {
+            let mut crc = crc32fast::Hasher::new();
+            crc.update(piece);
+            crc
+        });
+        let mut crc = crc32fast::Hasher::new();
+        pieces.collect::<Vec<_>>().iter().for_each(|piece| crc.combine(piece));
+        self.compare(crc.finalize())
+    }
+
+    fn compare(&self, found: u32) -> Result<()> {
+        if found == self.crc32 { Ok(()) } else { Err(damaged(&self.path)) }
+    }
+
+    /// A digest of what the values are and should be; another one when the file is written again.
+    fn digest(&self) -> u64 {
+        let mut digest = DefaultHasher::new();
+        (&self.path, &self.values, self.crc32).hash(&mut digest);
+        if let Ok(about) = std::fs::metadata(&self.path) {
+            (about.len(), about.modified().ok()).hash(&mut digest);
+            #[cfg(unix)]
+            std::os::unix::fs::MetadataExt::ino(&about).hash(&mut digest);
+        }
+        digest.finish()
+    }
+}
+
+/// The error of a file whose values are not those that were written.
+pub fn damaged(path: &Path) -> Error {
+    Error::invalid(format!("{}: checksum differs from its manifest", path.display()))
+        .hint("the file was damaged or changed after it was written")
+}
+
+/// The files of this process.
+static FILES: LazyLock<Files> = LazyLock::new(Files::default);
+
+#[derive(Debug, Default)]
+struct Files {
+    /// Digests of those that were compared or wait for it.
+    known: Mutex<HashSet<u64>>,
+    queue: Queue,
+}
+
+fn known() -> MutexGuard<'static, HashSet<u64>> {
+    FILES.known.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Compares the checksum of a small file, unless it was compared before; that of a larger one is compared in the background,
+/// or by [`finish`].
+///
+/// # Errors
+/// If it differs, naming the file.
+pub fn expect(sealed: Sealed) -> Result<()> {
+    let digest = sealed.digest();
+    if known().contains(&digest) {
+        return Ok(());
+    }
+    if sealed.values.len() <= SMALL {
+        sealed.check()?;
+    } else {
+        FILES.queue.push(sealed);
+    }
+    known().insert(digest);
+    Ok(())
+}
+
+/// Compares the checksums of larger files from now on, on a thread of its own, until the guard is dropped. Without it, they are
+/// compared by [`finish`] only.
+///
+/// # Errors
+/// If no thread can be started.
+pub fn in_background() -> Result<Background> {
+    FILES.queue.start().map(|()| Background(()))
+}
+
+/// Comparisons in the background.
+#[derive(Debug)]
+pub struct Background(());
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        FILES.queue.stop();
+    }
+}
+
+/// Returns whether no file is known to be damaged.
+///
+/// # Errors
+/// If one is, naming it.
+pub fn so_far() -> Result<()> {
+    FILES.queue.found()
+}
+
+/// Compares the checksums that were not compared yet, by all threads, as far as the files have no more than `most` bytes
+/// together. Returns the bytes that are left.
+///
+/// # Errors
+/// If one differs, now or before, naming the file.
+pub fn finish(most: u64) -> Result<u64> {
+    FILES.queue.finish(most)
+}

@@ -1,0 +1,237 @@
+//! Files whose checksums are yet to be compared.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{PIECE, Sealed};
+use crate::error::{Error, Kind, Result};
+
+/// Pauses in the background for each unit of work: a fiftieth of the time is worked.
+const PAUSES: u32 = 49;
+/// Longest pause: a piece may have waited for a slow disk.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Files that wait, in the order in which they were opened.
+#[derive(Debug, Default)]
+pub struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: VecDeque<Sealed>,
+    damage: Option<Error>,
+    /// Guards that want the background.
+    wanted: usize,
+    is_running: bool,
+    /// True while the background is at a file, which does not wait then.
+    is_hashing: bool,
+    /// Those who finish the queue themselves.
+    finishing: usize,
+}
+
+impl State {
+    /// Returns whether the background is to work.
+    fn is_wanted(&self) -> bool {
+        self.wanted > 0 && self.finishing == 0
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a file.
+    pub fn push(&self, sealed: Sealed) {
+        self.lock().waiting.push_back(sealed);
+        self.changed.notify_all();
+    }
+
+    /// Starts the background, if it does not run.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn start(&'static self) -> Result<()> {
+        let mut state = self.lock();
+        if !state.is_running {
+            let thread = std::thread::Builder::new().name("checksums".into());
+            thread.spawn(|| self.run()).map_err(|e| {
+                Error::new(Kind::Limit, format!("cannot start a thread for checksums: {e}"))
+            })?;
+            state.is_running = true;
+        }
+        state.wanted += 1;
+        Ok(())
+    }
+
+    /// Ends the background when nobody wants it any more.
+    pub fn stop(&self) {
+        self.lock().wanted -= 1;
+        self.changed.notify_all();
+    }
+
+    /// The damage that was found.
+    ///
+    /// # Errors
+    /// If there is some.
+    pub fn found(&self) -> Result<()> {
+        self.lock().damage.clone().map_or(Ok(()), Err)
+    }
+
+    /// See [`finish`](super::finish).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn finish(&self, most: u64) -> Result<u64> {
+        let mut state = self.lock();
+        state.finishing += 1;
+        self.changed.notify_all();
+        // The background gives the file back that it is at.
+        let given_back = self.changed.wait_while(state, |state| state.is_hashing);
+        drop(given_back.unwrap_or_else(PoisonError::into_inner));
+        let left = self.check_waiting(most);
+        self.lock().finishing -= 1;
+        self.changed.notify_all();
+        left
+    }
+
+    fn check_waiting(&self, mut most: u64) -> Result<u64> {
+        loop {
+            self.found()?;
+            let next = {
+                let mut state = self.lock();
+                let bytes = |sealed: &Sealed| sealed.values.len() as u64;
+                match state.waiting.front().map(bytes) {
+                    None => return Ok(0),
+                    Some(first) if first > most => {
+                        return Ok(state.waiting.iter().map(bytes).sum());
+                    }
+                    Some(first) => most -= first,
+                }
+                state.waiting.pop_front()
+            };
+            if let Some(sealed) = next {
+                self.note(sealed.check());
+            }
+        }
+    }
+
+    fn note(&self, checked: Result<()>) {
+        if let Err(error) = checked {
+            self.lock().damage.get_or_insert(error);
+        }
+    }
+
+    /// Compares one file after the other, with pauses, while that is wanted.
+    fn run(&self) {
+        while let Some(sealed) = self.next() {
+            let crc = self.hash_slowly(&sealed);
+            if let Some(crc) = crc {
+                self.note(sealed.compare(crc));
+            }
+            let mut state = self.lock();
+            state.is_hashing = false;
+            if crc.is_none() {
+                state.waiting.push_front(sealed);
+            }
+            drop(state);
+            self.changed.notify_all();
+        }
+    }
+
+    /// The next file, once there is one; none when the background ends.
+    fn next(&self) -> Option<Sealed> {
+        let mut state = self.lock();
+        loop {
+            if state.wanted == 0 {
+                state.is_running = false;
+                return None;
+            }
+            let next = if state.is_wanted() { state.waiting.pop_front() } else { None };
+            if next.is_some() {
+                state.is_hashing = true;
+                return next;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The checksum of a file; none if it is wanted at once, or not at all.
+    fn hash_slowly(&self, sealed: &Sealed) -> Option<u32> {
+        let mut crc = crc32fast::Hasher::new();
+        for piece in sealed.bytes().chunks(PIECE) {
+            let start = Instant::now();
+            crc.update(piece);
+            let pause = (PAUSES * start.elapsed()).min(LONGEST);
+            let paused =
+                self.changed.wait_timeout_while(self.lock(), pause, |state| state.is_wanted());
+            if !paused.unwrap_or_else(PoisonError::into_inner).0.is_wanted() {
+                return None;
+            }
+        }
+        Some(crc.finalize())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use memmap2::Mmap;
+
+    use super::*;
+
+    fn sealed(bytes: &[u8], crc32: u32) -> Sealed {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        // SAFETY: the file has no name any more when the test ends; nobody else changes it.
+        let map = Arc::new(unsafe { Mmap::map(file.as_file()) }.unwrap());
+        Sealed { path: file.path().into(), map, values: 0..bytes.len(), crc32 }
+    }
+
+    fn queue() -> &'static Queue {
+        Box::leak(Box::default())
+    }
+
+    #[test]
+    fn a_flipped_bit_is_found_by_whoever_finishes() {
+        let queue = queue();
+        let mut bytes = vec![7; 3 * PIECE + 5];
+        let crc32 = crc32fast::hash(&bytes);
+        queue.push(sealed(&bytes, crc32));
+        assert_eq!(queue.finish(u64::MAX).unwrap(), 0);
+        bytes[PIECE + 3] ^= 4;
+        let damaged = sealed(&bytes, crc32);
+        let path = damaged.path.display().to_string();
+        queue.push(damaged);
+        assert_eq!(queue.finish(10).unwrap(), bytes.len() as u64, "too large");
+        let error = queue.finish(u64::MAX).unwrap_err().to_string();
+        assert!(error.contains(&path), "{error}");
+        assert!(queue.found().is_err());
+    }
+
+    #[test]
+    fn the_background_finds_it_and_can_be_hurried() {
+        let queue = queue();
+        queue.start().unwrap();
+        let bytes = vec![7; 2 * PIECE];
+        queue.push(sealed(&bytes, crc32fast::hash(&bytes)));
+        queue.push(sealed(&bytes, 1));
+        assert!(queue.finish(u64::MAX).is_err());
+        queue.stop();
+
+        let alone = self::queue();
+        alone.start().unwrap();
+        alone.push(sealed(&bytes[..PIECE], 1));
+        let start = Instant::now();
+        while alone.found().is_ok() {
+            assert!(start.elapsed() < Duration::from_secs(60), "nothing was found");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        alone.stop();
+    }
+}
