@@ -8,7 +8,7 @@ use gnarl_common::Result;
 use gnarl_common::staging::interrupt;
 use gnarl_config::RunConfig;
 use gnarl_config::{Engine, Strategy, load};
-use gnarl_train::{Begin, EpochRecord, Finished, Registry, Summary, Watch};
+use gnarl_train::{Begin, EpochRecord, Finished, Recorded, Registry, Summary, Watch};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use signal_hook::consts::SIGINT;
@@ -109,7 +109,7 @@ pub fn train(config: &RunConfig, begin: Begin, follow: Follow) -> Result<Summary
 
 /// Writes the report of a finished run and logs its result.
 fn report(finished: Finished) -> Result<Summary> {
-    gnarl_report::write_run_report(&finished.folder, &finished)?;
+    gnarl_report::write_run_report(&finished.folder, &Recorded::of(&finished))?;
     finished.keep_report()?;
     let verdict = finished.verdict();
     let summary = finished.summary;

@@ -3,6 +3,7 @@
 mod bench;
 mod cloud;
 mod common;
+mod compare;
 mod console;
 mod edges;
 mod errors;

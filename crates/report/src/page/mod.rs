@@ -1,6 +1,7 @@
 //! Pages: one HTML file that needs nothing else, neither network nor scripts, follows the reader's light
 //! or dark setting, and is well-formed XML.
 
+pub(crate) mod lines;
 pub mod svg;
 pub mod text;
 

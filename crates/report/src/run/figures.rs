@@ -2,7 +2,7 @@
 
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_nn::metrics::smaller_is_better;
-use gnarl_train::Finished;
+use gnarl_train::Recorded;
 use gnarl_train::evaluation::Scores;
 
 use super::curves::metric;
@@ -25,8 +25,9 @@ fn dataset(config: &RunConfig) -> String {
 }
 
 /// The page's head: model, dataset, training strategy.
-pub(super) fn headline(config: &RunConfig, finished: &Finished) -> String {
-    let summary = &finished.summary;
+pub(super) fn headline(run: &Recorded) -> String {
+    let config = &run.config;
+    let summary = &run.summary;
     let plural = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
     let strategy = match config.train.strategy {
         Strategy::Gradient => "synchronous gradients".to_string(),
@@ -44,7 +45,7 @@ pub(super) fn headline(config: &RunConfig, finished: &Finished) -> String {
         }
         _ => plural(config.model.layers, "layer"),
     };
-    let parts = match &finished.partition {
+    let parts = match &run.partition {
         Some(cut) => format!("{} by {}", plural(cut.parts, "part"), cut.algorithm),
         None => "graph not partitioned".into(),
     };
@@ -60,9 +61,9 @@ pub(super) fn headline(config: &RunConfig, finished: &Finished) -> String {
 }
 
 /// The most important numbers.
-pub(super) fn tiles(finished: &Finished) -> String {
-    let summary = &finished.summary;
-    let name = metric(finished).unwrap_or("score").replace('_', " ");
+pub(super) fn tiles(run: &Recorded) -> String {
+    let summary = &run.summary;
+    let name = metric(run).unwrap_or("score").replace('_', " ");
     let tiles = [
         (score(&summary.test, &summary.metric), format!("test {name}")),
         (score(&summary.valid, &summary.metric), format!("validation {name}")),
@@ -85,17 +86,14 @@ fn score(scores: &Scores, metric: &str) -> String {
 }
 
 /// All figures, exact.
-pub(super) fn table(finished: &Finished) -> String {
-    let s = &finished.summary;
+pub(super) fn table(run: &Recorded) -> String {
+    let s = &run.summary;
     let mut rows = vec![
         ("Epochs trained", s.epochs.to_string()),
         ("Best epoch", s.best_epoch.to_string()),
         ("Median epoch", seconds(s.epoch_seconds)),
-        (
-            "Training, evaluation not included",
-            seconds(finished.history.iter().map(|r| r.seconds).sum()),
-        ),
-        ("Sampled edges", count(finished.history.iter().map(|r| r.sampled_edges).sum())),
+        ("Training, evaluation not included", seconds(run.history.iter().map(|r| r.seconds).sum())),
+        ("Sampled edges", count(run.history.iter().map(|r| r.sampled_edges).sum())),
         ("Sampled edges a second", count(s.sampled_edges_per_second as u64)),
         ("Weights", count(s.parameters as u64)),
         ("Peak resident memory", bytes(s.peak_rss_bytes)),
@@ -103,11 +101,11 @@ pub(super) fn table(finished: &Finished) -> String {
         ("Parts", s.parts.to_string()),
         ("Folder", s.run_dir.display().to_string()),
     ];
-    if let Some(sent) = finished.history.last().and_then(|r| r.exchanged_bytes) {
+    if let Some(sent) = run.history.last().and_then(|r| r.exchanged_bytes) {
         let both = format!("{} forward, {} backward", bytes(sent.forward), bytes(sent.backward));
         rows.insert(6, ("Exchanged an epoch", both));
     }
-    if let Some(balance) = finished.history.last().and_then(|r| r.balance) {
+    if let Some(balance) = run.history.last().and_then(|r| r.balance) {
         let bytes = balance.bytes.map_or(String::new(), |bytes| format!(", bytes sent {bytes:.3}"));
         let text = format!(
             "edges {:.3}{bytes}, compute {:.2}, communication {:.2}",
