@@ -8,7 +8,7 @@ use gnarl_partition::PartitionManifest;
 use super::folder::RunFolder;
 use super::summary::{Finished, Summary};
 use crate::run::checkpoint::atomic_write;
-use crate::run::folder::{METRICS, RELATIONS, SUMMARY};
+use crate::run::folder::{CLASSES, METRICS, RELATIONS, SUMMARY};
 use crate::state::Progress;
 
 /// Writes the results of a run to its folder.
@@ -40,10 +40,15 @@ pub(super) fn finish(
         let text = serde_json::to_string_pretty(&relations).unwrap_or_default();
         atomic_write(&folder.dir().join(RELATIONS), text.as_bytes())?;
     }
+    let classes = progress.best_classes;
+    if let Some(classes) = &classes {
+        let text = serde_json::to_string(classes).unwrap_or_default();
+        atomic_write(&folder.dir().join(CLASSES), text.as_bytes())?;
+    }
     let text = serde_json::to_string_pretty(&summary).unwrap_or_default();
     atomic_write(&folder.dir().join(SUMMARY), text.as_bytes())?;
-    folder.changed(&[METRICS, RELATIONS, SUMMARY])?;
+    folder.changed(&[METRICS, RELATIONS, CLASSES, SUMMARY])?;
     folder.finish_uploads()?;
     let (config, folder) = (config.clone(), folder.dir().into());
-    Ok(Finished { config, summary, history, partition, relations, folder })
+    Ok(Finished { config, summary, history, partition, relations, classes, folder })
 }

@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 
 use gnarl_common::{Error, Result, ResultExt};
 use gnarl_config::RunConfig;
-use gnarl_partition::PartitionManifest;
+use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use serde::de::DeserializeOwned;
 
-use super::folder::{CONFIG, GRAPH, GraphRecord, METRICS, Provenance, RELATIONS, SUMMARY};
+use super::folder::{
+    CLASSES, CONFIG, GRAPH, GraphRecord, METRICS, PARTITION, Provenance, RELATIONS, SUMMARY,
+};
 use super::summary::{Finished, Summary};
-use crate::evaluation::{Goal, RelationScores};
+use crate::evaluation::{ClassScores, Goal, RelationScores};
 use crate::telemetry::{EpochRecord, Verdict};
 
 /// Metrics that decide where a run file names none, by their keys among scores.
@@ -31,6 +33,8 @@ pub struct Recorded {
     pub partition: Option<PartitionManifest>,
     /// Test scores of each relation, in link prediction.
     pub relations: Vec<RelationScores>,
+    /// Counts of each class, where an example has one.
+    pub classes: Option<ClassScores>,
     /// Origin of the run; none of runs of earlier versions.
     pub provenance: Option<Provenance>,
     /// The graph; none of runs of earlier versions.
@@ -50,6 +54,7 @@ impl Recorded {
             history: Vec::new(),
             partition: None,
             relations: Vec::new(),
+            classes: None,
             provenance: None,
             graph: None,
             folder,
@@ -70,9 +75,11 @@ impl Recorded {
         }
         let mut run = Self::new(RunConfig::read(&config)?, dir.into());
         run.provenance = Provenance::read(dir)?;
+        run.partition = partition(&run.config, dir);
         run.graph = optional(&dir.join(GRAPH))?;
         run.history = history(&dir.join(METRICS))?;
         run.relations = optional(&dir.join(RELATIONS))?.unwrap_or_default();
+        run.classes = optional(&dir.join(CLASSES))?;
         let ended: Option<Summary> = optional(&dir.join(SUMMARY))?;
         run.finished = ended.is_some();
         run.summary = ended.unwrap_or_else(|| so_far(&run.config, &run.history, dir));
@@ -81,17 +88,24 @@ impl Recorded {
 
     /// The record of a run of this process that has ended.
     pub fn of(finished: &Finished) -> Self {
-        let Finished { config, summary, history, partition, relations, folder } = finished;
+        let Finished { config, summary, history, partition, relations, classes, folder } = finished;
         Self {
             summary: summary.clone(),
             finished: true,
             history: history.clone(),
             partition: partition.clone(),
             relations: relations.clone(),
+            classes: classes.clone(),
             provenance: Provenance::read(folder).unwrap_or_default(),
             graph: optional(&folder.join(GRAPH)).unwrap_or_default(),
             ..Self::new(config.clone(), folder.clone())
         }
+    }
+
+    /// Adds epochs of a run that lasts.
+    pub fn extend(&mut self, records: impl IntoIterator<Item = EpochRecord>) {
+        self.history.extend(records);
+        self.summary = so_far(&self.config, &self.history, &self.folder);
     }
 
     /// The bottleneck of the run, and advice.
@@ -122,6 +136,14 @@ fn optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let text = std::fs::read_to_string(path).at(path)?;
     let parsed = serde_json::from_str(&text);
     parsed.map(Some).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))
+}
+
+/// The manifest of the partition that the run made, or was given; none if it is elsewhere.
+fn partition(config: &RunConfig, dir: &Path) -> Option<PartitionManifest> {
+    let made = dir.join(PARTITION);
+    let place = if made.exists() { Some(made) } else { config.partition.path.clone() };
+    let opened = PartitionedDataset::open(place?).ok()?;
+    Some(opened.manifest().clone())
 }
 
 /// The summary of the epochs so far.

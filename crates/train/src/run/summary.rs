@@ -7,7 +7,7 @@ use gnarl_config::RunConfig;
 use gnarl_partition::PartitionManifest;
 use serde::{Deserialize, Serialize};
 
-use crate::evaluation::{RelationScores, Scores};
+use crate::evaluation::{ClassScores, RelationScores, Scores};
 use crate::json;
 use crate::run::folder;
 use crate::telemetry::{EpochRecord, Verdict};
@@ -83,6 +83,8 @@ pub struct Finished {
     pub partition: Option<PartitionManifest>,
     /// Test scores of each relation, in link prediction.
     pub relations: Vec<RelationScores>,
+    /// Counts of each class, where an example has one.
+    pub classes: Option<ClassScores>,
     /// The run's folder on this host.
     pub folder: PathBuf,
 }

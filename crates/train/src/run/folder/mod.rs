@@ -26,7 +26,7 @@ use crate::telemetry::{EpochRecord, EventFile};
 
 pub use begin::Begin;
 pub use graph::{GraphRecord, MOST_READ};
-pub use names::{CONFIG, GRAPH, METRICS, MODEL, PARTITION, RELATIONS, REPORT, SUMMARY};
+pub use names::{CLASSES, CONFIG, GRAPH, METRICS, MODEL, PARTITION, RELATIONS, REPORT, SUMMARY};
 pub use provenance::{PROVENANCE, Provenance};
 
 use names::{LOCK, TENSORBOARD};
@@ -90,8 +90,10 @@ impl RunFolder {
         }
         let resume = begin == Begin::Resume && dir.join(CHECKPOINT).exists();
         let stale: &[&str] = match resume {
-            true => &[SUMMARY, RELATIONS, REPORT],
-            false => &[CHECKPOINT, METRICS, MODEL, SUMMARY, RELATIONS, REPORT, GRAPH, PROVENANCE],
+            true => &[SUMMARY, RELATIONS, CLASSES, REPORT],
+            false => &[
+                CHECKPOINT, METRICS, MODEL, SUMMARY, RELATIONS, CLASSES, REPORT, GRAPH, PROVENANCE,
+            ],
         };
         if resume {
             check_same(&dir, config, fingerprint)?;
