@@ -30,4 +30,4 @@ mod settings;
 pub use compare::Comparison;
 pub use inference::{Inference, write_inference_report};
 pub use partition::write_partition_report;
-pub use run::write_run_report;
+pub use run::{LiveReport, write_run_report};

@@ -23,6 +23,7 @@ mod metrics;
 mod mistakes;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod pages;
 mod partition;
 mod plan;
 mod recipes;

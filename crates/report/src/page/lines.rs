@@ -34,7 +34,7 @@ pub(crate) fn figure(title: &str, lines: &[Line], best: Option<usize>) -> String
     format!(
         "<figure><figcaption>{}{}</figcaption>{picture}</figure>",
         escape(title),
-        legend(&entries)
+        if entries.len() > 1 { legend(&entries) } else { String::new() }
     )
 }
 

@@ -14,11 +14,15 @@ pub(super) fn learning(run: &Recorded) -> String {
         let title = format!("Score: {}", name.replace('_', " "));
         let best = (run.summary.best_epoch > 0).then_some(run.summary.best_epoch);
         let lines = [
+            line("loss", "training", scores(run, |r| &r.train)),
             line("valid", "validation", scores(run, |r| &r.valid)),
             line("test", "test", scores(run, |r| &r.test)),
         ];
         out += &figure(&title, &lines, best);
     }
+    out += &figure("Learning rate", &[line("rate", "rate", rates(run))], None);
+    out +=
+        &figure("Norm of the gradient, before clipping", &[line("rate", "norm", norms(run))], None);
     out += "</div>";
     let lost = history.iter().filter(|r| !r.loss.is_finite()).count();
     if lost > 0 {
@@ -38,6 +42,17 @@ fn line(class: &'static str, name: &str, points: Points) -> Line {
 /// The loss of each epoch.
 pub(crate) fn loss(run: &Recorded) -> Points {
     run.history.iter().map(|r| (r.epoch as f64, r.loss)).collect()
+}
+
+/// The learning rate of each epoch.
+fn rates(run: &Recorded) -> Points {
+    run.history.iter().map(|r| (r.epoch as f64, r.lr.into())).collect()
+}
+
+/// The norm of the gradient in each epoch that has one.
+fn norms(run: &Recorded) -> Points {
+    let norm = |r: &EpochRecord| r.grad_norm.map(|norm| (r.epoch as f64, norm));
+    run.history.iter().filter_map(norm).collect()
 }
 
 /// The metric's name, if there were evaluations.

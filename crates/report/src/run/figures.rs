@@ -45,12 +45,22 @@ pub(super) fn headline(run: &Recorded) -> String {
         }
         _ => plural(config.model.layers, "layer"),
     };
+    let so_far = match run.finished {
+        true => String::new(),
+        false => format!(
+            "<p class=\"verdict\"><strong>Not finished</strong>: epoch {} of at most {}.</p>",
+            run.history.len(),
+            config.train.epochs
+        ),
+    };
     let parts = match &run.partition {
         Some(cut) => format!("{} by {}", plural(cut.parts, "part"), cut.algorithm),
-        None => "graph not partitioned".into(),
+        None if run.finished => "graph not partitioned".into(),
+        // A partition elsewhere is not known before the end.
+        None => plural(run.history.len(), "epoch") + " so far",
     };
     format!(
-        "<header><h1>{} <span>on</span> {}</h1><p>{} · {} · {} · {}</p></header>\n",
+        "<header><h1>{} <span>on</span> {}</h1><p>{} · {} · {} · {}</p></header>{so_far}\n",
         escape(trained(config)),
         escape(&dataset(config)),
         size,
@@ -64,13 +74,15 @@ pub(super) fn headline(run: &Recorded) -> String {
 pub(super) fn tiles(run: &Recorded) -> String {
     let summary = &run.summary;
     let name = metric(run).unwrap_or("score").replace('_', " ");
-    let tiles = [
+    let mut tiles = vec![
         (score(&summary.test, &summary.metric), format!("test {name}")),
         (score(&summary.valid, &summary.metric), format!("validation {name}")),
         (summary.best_epoch.to_string(), format!("best epoch of {}", summary.epochs)),
         (seconds(summary.epoch_seconds), "median epoch".into()),
-        (large(summary.sampled_edges_per_second), "sampled edges a second".into()),
     ];
+    if summary.sampled_edges_per_second > 0.0 {
+        tiles.push((large(summary.sampled_edges_per_second), "sampled edges a second".into()));
+    }
     let tile = |(value, name): &(String, String)| {
         format!("<div><b>{}</b><span>{}</span></div>", escape(value), escape(name))
     };
@@ -95,12 +107,14 @@ pub(super) fn table(run: &Recorded) -> String {
         ("Training, evaluation not included", seconds(run.history.iter().map(|r| r.seconds).sum())),
         ("Sampled edges", count(run.history.iter().map(|r| r.sampled_edges).sum())),
         ("Sampled edges a second", count(s.sampled_edges_per_second as u64)),
-        ("Weights", count(s.parameters as u64)),
-        ("Peak resident memory", bytes(s.peak_rss_bytes)),
         ("Workers", s.workers.to_string()),
         ("Parts", s.parts.to_string()),
         ("Folder", s.run_dir.display().to_string()),
     ];
+    if run.finished {
+        rows.push(("Weights", count(s.parameters as u64)));
+        rows.push(("Peak resident memory", bytes(s.peak_rss_bytes)));
+    }
     if let Some(sent) = run.history.last().and_then(|r| r.exchanged_bytes) {
         let both = format!("{} forward, {} backward", bytes(sent.forward), bytes(sent.backward));
         rows.insert(6, ("Exchanged an epoch", both));
@@ -116,7 +130,9 @@ pub(super) fn table(run: &Recorded) -> String {
     if let Some(last) = s.losses.last() {
         rows.insert(2, ("Last training loss", digits(*last)));
     }
-    for (set, scores) in [("Validation", &s.valid), ("Test", &s.test)] {
+    let training = run.history.iter().find(|r| r.epoch == s.best_epoch).map(|r| &r.train);
+    let sets = training.map(|scores| ("Training", scores)).into_iter();
+    for (set, scores) in sets.chain([("Validation", &s.valid), ("Test", &s.test)]) {
         for (name, value) in scores {
             let share = match smaller_is_better(name) {
                 true => String::new(),

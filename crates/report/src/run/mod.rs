@@ -1,12 +1,14 @@
 //! The report of a run: one self-contained HTML file without network or scripts.
 //!
-//! In: the configuration and the results of the run. Out: `report.html` in the run's folder:
+//! In: the configuration and the results of the run, or of its epochs so far. Out: `report.html` in the run's folder:
 //! results, curves, times, a chart of the partition, the resolved configuration. It is well-formed
 //! XML too, and follows the reader's light or dark setting.
 
+mod classes;
 pub(crate) mod curves;
 mod dataset;
 mod figures;
+mod live;
 mod provenance;
 mod relations;
 mod stages;
@@ -16,12 +18,14 @@ pub(crate) mod tests;
 
 use std::path::Path;
 
+pub use live::LiveReport;
+
 use gnarl_common::{Context, Result};
 use gnarl_config::RunConfig;
 use gnarl_train::Recorded;
 
 use crate::page::text::{breakable, escape};
-use crate::page::{page_of, section, write};
+use crate::page::{growing_page, page_of, section, write};
 use crate::partition::charts;
 use crate::settings::changed;
 
@@ -38,6 +42,9 @@ fn page(run: &Recorded) -> String {
     let mut body = figures::headline(run);
     body += &figures::tiles(run);
     body += &section("Learning", &curves::learning(run));
+    if let Some(found) = &run.classes {
+        body += &section("Classes", &classes::tables(run, found));
+    }
     if let Some(graph) = &run.graph {
         body += &section("Dataset", &dataset::table(graph));
     }
@@ -53,7 +60,10 @@ fn page(run: &Recorded) -> String {
     if let Some(origin) = &run.provenance {
         body += &section("Provenance", &provenance::table(run, origin));
     }
-    page_of(&figures::title(&run.config), &body)
+    match run.finished {
+        true => page_of(&figures::title(&run.config), &body),
+        false => growing_page(&figures::title(&run.config), &body),
+    }
 }
 
 /// The settings that differ from the defaults, and all of them folded.
