@@ -339,8 +339,11 @@ impl<'a> Run<'a> {
             hosts,
         };
         opening.announce()?;
-        let graph = GraphRecord::new(self.config, &self.source, &opening.sizes)?;
-        graph.write(self.folder.dir())?;
+        match GraphRecord::new(self.config, &self.source, &opening.sizes) {
+            Ok(graph) => graph.write(self.folder.dir())?,
+            // The run may need nothing of what cannot be read.
+            Err(e) => tracing::warn!("the report has no section on the dataset: {e}"),
+        }
         self.folder.changed(&[GRAPH])
     }
 

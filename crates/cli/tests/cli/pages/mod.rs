@@ -4,6 +4,7 @@ mod browser;
 
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -22,6 +23,7 @@ fn address(page: &Path) -> String {
 
 /// Makes sure that a page can be read at any width, and that none asks another host for anything.
 fn check(browser: &mut Browser, address: &str) {
+    browser.requests.clear();
     for width in WIDTHS {
         browser.open(address, width);
         assert_eq!(browser.value("innerWidth"), width);
@@ -87,7 +89,11 @@ fn the_live_page_grows_with_the_run() {
         ));
         assert_eq!(browser.value(LAYOUT), json!([]), "{width} px wide");
     }
-    let report = address(&bench.run.join("report.html"));
+    let report = bench.run.join("report.html");
+    while !report.exists() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let report = address(&report);
     browser.open(&report, 400);
     browser.wait("document.body.textContent.includes('Not finished')");
     assert_eq!(browser.value(LAYOUT), json!([]));

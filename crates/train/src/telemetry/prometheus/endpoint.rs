@@ -157,7 +157,7 @@ fn answer(mut stream: TcpStream, pages: &Pages, place: Waiting) -> io::Result<()
                 drop(place);
                 let kind = "text/event-stream; charset=utf-8";
                 stream.write_all(head("200 OK", kind, "").as_bytes())?;
-                return client.serve(stream, last);
+                return client.serve(stream, last.as_deref());
             }
             None => ("503 Service Unavailable", "text/plain", "too many clients\n".into()),
         },
@@ -185,7 +185,7 @@ enum Request {
     Live,
     /// Events after the last one that the client has.
     Events {
-        last: Option<u64>,
+        last: Option<String>,
     },
     Elsewhere,
     Change,
@@ -225,7 +225,7 @@ impl Request {
         }
         let path = request.path.and_then(|path| path.split('?').next());
         let field = request.headers.iter().find(|f| f.name.eq_ignore_ascii_case("last-event-id"));
-        let last = field.and_then(|f| std::str::from_utf8(f.value).ok()?.trim().parse().ok());
+        let last = field.and_then(|f| Some(std::str::from_utf8(f.value).ok()?.trim().to_string()));
         Some(match (request.method, path) {
             (Some("GET"), Some("/metrics")) => Self::Metrics,
             (Some("GET"), Some("/")) => Self::Live,

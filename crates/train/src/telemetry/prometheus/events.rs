@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
@@ -30,6 +30,8 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// The events of a run.
 #[derive(Debug, Default)]
 pub(super) struct Events {
+    /// Distinguishes this run from others that are served at the address before or after it.
+    run: u64,
     /// Epochs the run takes at most.
     planned: usize,
     list: Mutex<List>,
@@ -72,7 +74,8 @@ struct Epoch<'a> {
 impl Events {
     /// No events yet, of a run of `planned` epochs.
     pub fn new(planned: usize) -> Self {
-        Self { planned, ..Self::default() }
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { run: since.as_nanos() as u64, planned, ..Self::default() }
     }
 
     fn list(&self) -> MutexGuard<'_, List> {
@@ -121,6 +124,18 @@ impl Events {
         }
     }
 
+    /// The id of an event.
+    fn id(&self, number: u64) -> String {
+        format!("{:x}-{number}", self.run)
+    }
+
+    /// Number of the event after the one with `id`; the first one for ids of other runs.
+    fn after(&self, id: &str) -> u64 {
+        let number = id.strip_prefix(&format!("{:x}-", self.run));
+        let number: Option<u64> = number.and_then(|number| number.parse().ok());
+        number.map_or(0, |number| number.saturating_add(1))
+    }
+
     /// Takes a place among the clients; none if all are taken.
     pub fn join(self: &Arc<Self>) -> Option<Place> {
         let mut list = self.list();
@@ -154,23 +169,21 @@ impl Events {
 pub(super) struct Place(Arc<Events>);
 
 impl Place {
-    /// Writes events to the client until the run ends, from the one after number `last` on if there is one.
+    /// Writes events to the client until the run ends, all of them or those after the one with the id `last`.
     ///
     /// # Errors
     /// If the client is gone, or does not read.
-    pub fn serve(&self, mut stream: TcpStream, last: Option<u64>) -> io::Result<()> {
+    pub fn serve(&self, mut stream: TcpStream, last: Option<&str>) -> io::Result<()> {
         stream.set_write_timeout(Some(PATIENCE))?;
-        let mut next = last.map_or(0, |last| last.saturating_add(1));
-        // Of an earlier run at this address, which had more events.
-        next = next.min(self.0.list().next());
+        let mut next = last.map_or(0, |last| self.0.after(last));
         loop {
             let (found, after, ended) = self.0.wait(next);
             let first = after - found.len() as u64;
             let mut text = String::new();
             for (number, event) in (first..).zip(&found) {
-                text += &format!("id: {number}\ndata: {event}\n\n");
+                text += &format!("id: {}\ndata: {event}\n\n", self.0.id(number));
             }
-            if text.is_empty() {
+            if text.is_empty() && !ended {
                 text += ": quiet\n\n";
             }
             if ended {
@@ -209,6 +222,13 @@ mod tests {
         assert_eq!(events.wait(last).0.len(), 1);
         events.end();
         assert!(matches!(events.wait(last + 1), (found, _, true) if found.is_empty()));
+    }
+
+    #[test]
+    fn clients_of_another_run_begin_anew() {
+        let [one, two] = [Events { run: 1, ..Events::new(1) }, Events { run: 2, ..Events::new(1) }];
+        assert_eq!((one.after(&one.id(7)), two.after(&one.id(7))), (8, 0));
+        assert_eq!((one.after("7"), one.after("1-x"), one.after("")), (0, 0, 0));
     }
 
     #[test]
