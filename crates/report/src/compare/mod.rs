@@ -37,12 +37,17 @@ impl Comparison {
         Ok(Self { runs: names.into_iter().zip(runs).collect(), settings, results })
     }
 
+    fn page(&self) -> String {
+        let Self { runs, settings, results } = self;
+        page::page(&page::Shown { runs, settings, results })
+    }
+
     /// Writes a page to `path`, entirely or not at all.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        write_to(path, &page::page(self)).while_doing(|| "writing the comparison")
+        write_to(path, &self.page()).while_doing(|| "writing the comparison")
     }
 }
 
@@ -138,7 +143,7 @@ mod tests {
         };
         assert_eq!(row("epochs"), ["3", "1 of 3", "0 of 3"]);
         assert_eq!(row("last training loss"), ["0.1000", "0.2000", ""]);
-        let page = page::page(&compared);
+        let page = compared.page();
         crate::run::tests::check_xml(&page);
         assert!(page.contains("&lt;b&gt;") && page.contains("train.lr"), "{page}");
     }

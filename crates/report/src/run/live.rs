@@ -1,7 +1,7 @@
 //! The report of a run while it lasts.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -61,11 +61,9 @@ fn keep(received: &Receiver<EpochRecord>, mut write: impl FnMut(Vec<EpochRecord>
     let mut records = Vec::new();
     while let Ok(record) = received.recv() {
         records.push(record);
-        loop {
-            match received.recv_timeout(due.saturating_duration_since(Instant::now())) {
-                Ok(record) => records.push(record),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
-            }
+        while let Ok(record) = received.recv_timeout(due.saturating_duration_since(Instant::now()))
+        {
+            records.push(record);
         }
         let start = Instant::now();
         write(std::mem::take(&mut records));
