@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    bench, eval, generate, import, infer, inspect, partition, plan, sample, serve, serve_model,
-    train, work,
+    bench, compare, eval, generate, import, infer, inspect, partition, plan, sample, serve,
+    serve_model, train, work,
 };
 use crate::help;
 
@@ -55,6 +55,8 @@ pub enum Command {
     Repeat(bench::accuracy::RepeatArgs),
     /// Evaluate a trained model on its dataset's splits
     Eval(eval::EvalArgs),
+    /// Compare runs: settings that differ, scores, curves
+    Compare(compare::CompareArgs),
     /// Write an embedding or a prediction for every node, by the ids of the input
     Infer(Box<infer::InferArgs>),
     /// Describe a dataset, a part or a partition

@@ -82,6 +82,11 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
         "configuration.md",
     ),
     ("eval", "gnarl eval runs/mine", "formats.md#run-folder"),
+    (
+        "compare",
+        "gnarl compare runs/mine runs/mine-2 runs/mine-3 --html compared.html",
+        "runs.md#comparing",
+    ),
     ("infer", "gnarl infer runs/mine --out predictions.parquet", "inference.md"),
     (
         "sample",

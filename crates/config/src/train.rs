@@ -70,6 +70,8 @@ pub struct TrainSection {
     /// `hits@3` or `hits@10`; by default `mrr`. Of regression `rmse` or `mae`; by default `rmse`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
+    /// Scores of the training nodes in every evaluation, too.
+    pub score_training: bool,
     /// Largest global norm of a gradient; 0 does not clip.
     pub clip_norm: f32,
     /// Concurrency of batch preparation and compute.
@@ -100,6 +102,7 @@ impl Default for TrainSection {
             eval_every: 1,
             evaluate_on: EvaluateOn::Graph,
             metric: None,
+            score_training: false,
             clip_norm: 0.0,
             pipeline: Pipeline::NonStop,
             prefetch: 2,

@@ -23,7 +23,7 @@
 //! use gnarl::graph::generate::{Attributes, CommunityOptions, community};
 //! use gnarl::config::{Parts, RunConfig};
 //! use gnarl::report::write_run_report;
-//! use gnarl::train::{Begin, run};
+//! use gnarl::train::{Begin, Recorded, run};
 //!
 //! // A graph of planted communities that a GNN can learn.
 //! let dir = tempfile::tempdir()?;
@@ -43,7 +43,7 @@
 //! config.train.epochs = 10;
 //! config.output.dir = dir.path().join("run");
 //! let finished = run(&config, Begin::Fresh, &|epoch| eprintln!("loss {:.3}", epoch.loss))?;
-//! write_run_report(&config.output.dir, &finished)?;
+//! write_run_report(&config.output.dir, &Recorded::of(&finished))?;
 //! assert!(finished.summary.test["accuracy"] > 0.5);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -1,6 +1,6 @@
-//! Reports of runs, of partitions and of inferences: one HTML page each, with its charts.
+//! Reports of runs, of partitions and of inferences, and comparisons of runs: one HTML page each, with its charts.
 //!
-//! **In:** a finished run ([`gnarl_train::Finished`]), the manifest of a partition, or the figures of an inference
+//! **In:** a run as its folder records it ([`gnarl_train::Recorded`]), the manifest of a partition, or the figures of an inference
 //! ([`Inference`]). **Out:** a page that needs neither network nor scripts.
 //!
 //! ```
@@ -20,11 +20,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod compare;
 mod inference;
 mod page;
 mod partition;
 mod run;
+mod settings;
 
+pub use compare::Comparison;
 pub use inference::{Inference, write_inference_report};
 pub use partition::write_partition_report;
-pub use run::write_run_report;
+pub use run::{LiveReport, write_run_report};

@@ -49,9 +49,9 @@ pub use data::edge_set::LeakageCount;
 pub use encoder::{Keep, Output};
 pub use evaluation::{LeakageReport, RelationScores, Scores};
 pub use registry::Registry;
-pub use run::folder::Begin;
+pub use run::folder::{Begin, GraphRecord, MOST_READ, Provenance};
 pub use run::{
-    EdgeModel, Finished, Infer, KeepEdges, Leader, OpenOptions, PreparedSummary, Summary,
+    EdgeModel, Finished, Infer, KeepEdges, Leader, OpenOptions, PreparedSummary, Recorded, Summary,
     TrainedRun, Watch, eval_run, infer_by_threads, infer_on, run, run_folder, run_on,
 };
 #[cfg(feature = "serve")]

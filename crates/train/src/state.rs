@@ -11,8 +11,7 @@ use gnarl_store::placement::Placement;
 
 use crate::embeddings::{Table, TableSpec};
 use crate::evaluation::Goal;
-use crate::evaluation::RelationScores;
-use crate::evaluation::{Evaluation, Scores};
+use crate::evaluation::{ClassScores, Evaluation, RelationScores, Scores};
 use crate::json;
 use crate::telemetry::EpochRecord;
 
@@ -88,6 +87,9 @@ pub struct Progress {
     /// Test scores of each relation at that epoch, in link prediction.
     #[serde(default)]
     pub best_relations: Vec<RelationScores>,
+    /// Counts of each class at that epoch, where an example has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best_classes: Option<ClassScores>,
     /// Evaluations since that epoch.
     pub since_best: usize,
     /// True if patience ended the run.
@@ -158,6 +160,7 @@ impl TrainState {
             p.best_loss = evaluation.valid_loss;
             p.best_test = evaluation.test.clone();
             p.best_relations = evaluation.relations.clone();
+            p.best_classes = evaluation.classes.clone();
             p.since_best = 0;
         } else {
             p.since_best += 1;
@@ -166,6 +169,7 @@ impl TrainState {
         if let Some(last) = self.progress.history.last_mut() {
             last.valid = evaluation.valid.clone();
             last.test = evaluation.test.clone();
+            last.train = evaluation.train.clone();
         }
     }
 

@@ -36,6 +36,9 @@ pub fn run(args: &EvalArgs) -> Result<Value> {
         "finished": run.join("summary.json").exists(),
         "peak_rss_bytes": gnarl_common::memory::peak_rss(),
     });
+    if !evaluation.train.is_empty() {
+        found["train"] = json!(evaluation.train);
+    }
     if let Some(leakage) = evaluation.leakage {
         match leakage.train.seen + leakage.valid.seen + leakage.test.seen {
             0 => tracing::info!("{}", leakage.verdict),

@@ -2,6 +2,7 @@
 
 pub mod bench;
 mod child;
+pub mod compare;
 mod dataset;
 pub mod eval;
 pub mod generate;
@@ -35,6 +36,7 @@ pub fn run(command: Command) -> Result<Value> {
         Command::Sample(args) => sample::run(&args),
         Command::Work(args) => work::run(&args),
         Command::Repeat(args) => bench::accuracy::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Infer(args) => infer::run(&args),
         Command::Inspect(args) => inspect::run(&args),

@@ -2,13 +2,15 @@
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use clap::Args;
 use gnarl_common::Result;
 use gnarl_common::staging::interrupt;
 use gnarl_config::RunConfig;
 use gnarl_config::{Engine, Strategy, load};
-use gnarl_train::{Begin, EpochRecord, Finished, Registry, Summary, Watch};
+use gnarl_report::LiveReport;
+use gnarl_train::{Begin, EpochRecord, Finished, Recorded, Registry, Summary, Watch};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use signal_hook::consts::SIGINT;
@@ -109,7 +111,7 @@ pub fn train(config: &RunConfig, begin: Begin, follow: Follow) -> Result<Summary
 
 /// Writes the report of a finished run and logs its result.
 fn report(finished: Finished) -> Result<Summary> {
-    gnarl_report::write_run_report(&finished.folder, &finished)?;
+    gnarl_report::write_run_report(&finished.folder, &Recorded::of(&finished))?;
     finished.keep_report()?;
     let verdict = finished.verdict();
     let summary = finished.summary;
@@ -164,10 +166,11 @@ impl Follow {
     }
 }
 
-/// A progress bar on terminals; elsewhere the run logs its progress.
+/// A progress bar on terminals; elsewhere the run logs its progress. And the report, which grows with the run.
 struct Progress {
     bar: Option<ProgressBar>,
     follow: Follow,
+    report: OnceLock<LiveReport>,
 }
 
 impl Progress {
@@ -180,10 +183,11 @@ impl Progress {
             }
             bar
         });
-        Self { bar, follow }
+        Self { bar, follow, report: OnceLock::new() }
     }
 
-    fn finish(&self) {
+    /// Makes room for the result: the bar goes, and the report is left to whoever writes the final one.
+    fn finish(self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
@@ -192,6 +196,7 @@ impl Progress {
 
 impl Watch for Progress {
     fn begins(&self, folder: &Path) {
+        self.report.get_or_init(|| LiveReport::start(folder));
         if self.follow.stream {
             stream(&serde_json::json!({ "run_dir": folder }));
         }
@@ -199,6 +204,9 @@ impl Watch for Progress {
 
     fn epoch(&self, record: &EpochRecord) {
         self.follow.epoch(record);
+        if let Some(report) = self.report.get() {
+            report.epoch(record);
+        }
         if let Some(bar) = &self.bar {
             let valid = record.valid.iter().map(|(name, v)| format!(", valid {name} {v:.4}"));
             bar.set_position(record.epoch as u64);

@@ -3,6 +3,7 @@
 mod bench;
 mod cloud;
 mod common;
+mod compare;
 mod console;
 #[cfg(feature = "serve")]
 mod crowded;
@@ -24,6 +25,7 @@ mod metrics;
 mod mistakes;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod pages;
 mod partition;
 mod plan;
 mod recipes;

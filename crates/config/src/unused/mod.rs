@@ -177,6 +177,7 @@ mod tests {
                 "sample.batch_size above 0",
             ),
             ("train.patience = 5\ntrain.eval_every = 0", "train.eval_every is 0"),
+            ("train.score_training = true\nevaluate.splits = []", "evaluate.splits is empty"),
             ("optimizer.momentum = 0.9", "to sgd"),
             ("optimizer.name = 'sgd'\noptimizer.beta1 = 0.5", "to adam"),
             ("schedule.gamma = 0.1", "schedule.kind = 'step'"),

@@ -380,8 +380,15 @@ pub(super) const RULES: &[Rule] = &[
         applies: |a| a.run.train.eval_every > 0,
         to: "runs that are evaluated on the way, and train.eval_every is 0",
     },
+    Rule { keys: &["train.score_training"], applies: |a| a.nodes(), to: "labels of nodes" },
     Rule {
-        keys: &["train.patience", "train.eval_every", "train.evaluate_on", "evaluate.fanouts"],
+        keys: &[
+            "train.patience",
+            "train.eval_every",
+            "train.evaluate_on",
+            "train.score_training",
+            "evaluate.fanouts",
+        ],
         applies: |a| !a.run.evaluate.is_never(),
         to: "runs that are evaluated, and evaluate.splits is empty",
     },

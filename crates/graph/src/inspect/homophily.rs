@@ -1,12 +1,12 @@
 //! Homophily: the share of edges between nodes of one class.
 
 use gnarl_common::Buf;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::edges::EdgeChunk;
 
 /// Label agreement along edges.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Homophily {
     /// Share of the edges with two labeled endpoints whose labels are equal.
     pub edge: f64,

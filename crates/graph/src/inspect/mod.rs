@@ -3,6 +3,7 @@
 
 mod degrees;
 mod homophily;
+mod overview;
 mod render;
 mod verify;
 
@@ -13,6 +14,7 @@ use serde::Serialize;
 
 pub use degrees::Degrees;
 pub use homophily::Homophily;
+pub use overview::{Overview, overview};
 pub use render::grouped;
 pub use verify::{Verified, verify};
 

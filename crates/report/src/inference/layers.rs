@@ -2,7 +2,7 @@
 
 use gnarl_infer::{Figures, LayerFigures};
 
-use crate::page::svg::{Axis, Svg, WIDTH, legend, x_axis};
+use crate::page::svg::{Axis, Svg, legend, responsive, x_axis};
 use crate::page::text::{bytes, count, escape, percent, seconds};
 
 /// Height of a layer's bar, and of the space below it.
@@ -24,14 +24,22 @@ pub(super) fn time(passes: &[(String, Figures)]) -> String {
     if layers.is_empty() {
         return "<p>Neighbors were sampled, not layers computed.</p>".into();
     }
+    let kinds = [("compute", "computed"), ("exchange", "rows fetched from other ranks")];
+    let fills = layers.iter().any(|(_, layer)| layer.fill_seconds > 0.0);
+    let legend = if fills { legend(&kinds) } else { String::new() };
+    let picture = responsive(|width| bars(&layers, width));
+    format!("<figure><figcaption>Time{legend}</figcaption>{picture}</figure>")
+}
+
+fn bars(layers: &[(String, &LayerFigures)], width: f64) -> Svg {
     let longest = layers.iter().map(|(_, layer)| layer.seconds).fold(0.0, f64::max);
     let bottom = layers.len() as f64 * (BAR.0 + BAR.1) + 8.0;
-    let mut svg = Svg::new(bottom + BOTTOM, "Time of each layer");
-    let x = Axis::new(0.0..longest.max(1e-9), 150.0..WIDTH - 14.0, 5.0, false);
+    let mut svg = Svg::new(width, bottom + BOTTOM, "Time of each layer");
+    let x = Axis::new(0.0..longest.max(1e-9), 110.0..width - 14.0, 4.0, false);
     x_axis(&mut svg, &x, bottom, "seconds");
     for (number, (name, layer)) in layers.iter().enumerate() {
         let top = 4.0 + number as f64 * (BAR.0 + BAR.1);
-        svg.text("label end", 142.0, top + 18.0, name);
+        svg.text("label end", 102.0, top + 18.0, name);
         let compute = (layer.seconds - layer.fill_seconds).max(0.0);
         let (start, middle, end) = (x.at(0.0), x.at(compute), x.at(layer.seconds));
         let hover = format!("{name}: computed in {}", seconds(compute));
@@ -39,10 +47,7 @@ pub(super) fn time(passes: &[(String, Figures)]) -> String {
         let hover = format!("{name}: rows of other ranks in {}", seconds(layer.fill_seconds));
         svg.rect("exchange", middle, top, end - middle, BAR.0, &hover);
     }
-    let kinds = [("compute", "computed"), ("exchange", "rows fetched from other ranks")];
-    let fills = layers.iter().any(|(_, layer)| layer.fill_seconds > 0.0);
-    let legend = if fills { legend(&kinds) } else { String::new() };
-    format!("<figure><figcaption>Time{legend}</figcaption>{}</figure>", svg.finish())
+    svg
 }
 
 /// A column of the table: its head, the value of a layer, and whether any layer has one.

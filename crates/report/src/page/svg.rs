@@ -6,19 +6,29 @@ use std::ops::Range;
 
 use super::text::escape;
 
-/// Width of a chart in its own units; the page scales it.
-pub const WIDTH: f64 = 640.0;
+/// Width of a chart on wide and on narrow pages, in its own units.
+///
+/// Text scales with a picture: one drawn for a screen and shown on a phone could not be read there. So each is drawn for
+/// both, and the style sheet shows one of them.
+const WIDTHS: [(&str, f64); 2] = [("wide", 640.0), ("narrow", 340.0)];
+
+/// A picture for wide and for narrow pages: `draw` makes it from its width.
+pub fn responsive(draw: impl Fn(f64) -> Svg) -> String {
+    let each = |(class, width): (&str, f64)| draw(width).finish(class);
+    WIDTHS.map(each).concat()
+}
 
 /// A picture under construction.
 pub struct Svg {
+    width: f64,
     height: f64,
     body: String,
 }
 
 impl Svg {
-    /// An empty picture of [`WIDTH`] × `height`, described by `title` for those who cannot see it.
-    pub fn new(height: f64, title: &str) -> Self {
-        Self { height, body: format!("<title>{}</title>", escape(title)) }
+    /// An empty picture of `width` × `height`, described by `title` for those who cannot see it.
+    pub fn new(width: f64, height: f64, title: &str) -> Self {
+        Self { width, height, body: format!("<title>{}</title>", escape(title)) }
     }
 
     /// A rectangle with a hover text.
@@ -85,11 +95,11 @@ impl Svg {
         }
     }
 
-    /// The finished element.
-    pub fn finish(self) -> String {
-        let Self { height, body } = self;
+    /// The finished element, of a class of pages.
+    fn finish(self, class: &str) -> String {
+        let Self { width, height, body } = self;
         format!(
-            "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
+            "<svg class=\"{class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
              xmlns=\"http://www.w3.org/2000/svg\">{body}</svg>"
         )
     }
@@ -122,7 +132,8 @@ impl Axis {
 
     /// An axis of whole numbers.
     pub fn counts(values: Range<f64>, pixels: Range<f64>) -> Self {
-        let axis = Self::new(values, pixels, 6.0, false);
+        let ticks = if pixels.end - pixels.start < 400.0 { 4.0 } else { 6.0 };
+        let axis = Self::new(values, pixels, ticks, false);
         Self { step: axis.step.max(1.0), ..axis }
     }
 

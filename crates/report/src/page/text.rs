@@ -19,6 +19,11 @@ pub fn escape(text: &str) -> String {
     out
 }
 
+/// Escapes text that may break behind the separators of paths and lists.
+pub fn breakable(text: &str) -> String {
+    escape(text).replace('/', "/<wbr/>").replace(',', ",<wbr/>")
+}
+
 /// A count with thousands set apart: `12 345`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
@@ -61,6 +66,23 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// A time since 1970 as a date of the Gregorian calendar, in UTC: `2026-11-28 00:06:22 UTC`.
+pub fn date(seconds: u64) -> String {
+    let [days, second] = [seconds / 86400, seconds % 86400];
+    // Eras of 400 years from March on, whose leap day comes last; day 0 is 0000-03-01.
+    let day = days + 719_468;
+    let (era, of_era) = (day / 146_097, day % 146_097);
+    let of_four = of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096;
+    let year_of_era = of_four / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = 400 * era + year_of_era + u64::from(month <= 2);
+    let [hour, minute, second] = [second / 3600, second / 60 % 60, second % 60];
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
 /// A share as a percentage.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
@@ -99,6 +121,15 @@ mod tests {
         assert_eq!(seconds(600.0), "10.0 min");
         assert_eq!(seconds(f64::NAN), "–");
         assert_eq!(percent(0.1234), "12.3 %");
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(date(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(date(951_782_399), "2000-02-28 23:59:59 UTC");
+        assert_eq!(date(951_782_400), "2000-02-29 00:00:00 UTC");
+        assert_eq!(date(1_767_225_599), "2025-12-31 23:59:59 UTC");
+        assert_eq!(date(4_107_542_400), "2100-03-01 00:00:00 UTC");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use gnarl_partition::PartitionManifest;
 
-use crate::page::svg::{Axis, Svg, WIDTH, legend, x_axis, y_axis};
+use crate::page::svg::{Axis, Svg, legend, responsive, x_axis, y_axis};
 use crate::page::text::{count, digits, large, percent, rows, seconds};
 
 const HEIGHT: f64 = 300.0;
@@ -28,8 +28,8 @@ pub(crate) fn charts(manifest: &PartitionManifest) -> String {
          <figure><figcaption>Edges from part (row) to part (column){note}{matrix}</figcaption>{}</figure>\
          {}</div>{}",
         legend(kinds),
-        parts.sizes(),
-        parts.matrix(),
+        responsive(|width| parts.sizes(width)),
+        responsive(|width| parts.matrix(width)),
         degrees(&manifest.report.cut_degrees),
         quality(manifest)
     )
@@ -81,13 +81,13 @@ impl Groups {
         }
     }
 
-    fn sizes(&self) -> String {
+    fn sizes(&self, page: f64) -> Svg {
         let number = self.core.len();
         let both = || self.core.iter().zip(&self.halo).enumerate();
         let largest = both().map(|(_, (core, halo))| core + halo).max().unwrap_or(0);
-        let x = Axis::counts(-0.5..number as f64 - 0.5, 70.0..WIDTH - 10.0);
+        let x = Axis::counts(-0.5..number as f64 - 0.5, 70.0..page - 10.0);
         let y = Axis::new(0.0..largest as f64, BOTTOM..24.0, 4.0, true);
-        let mut svg = Svg::new(HEIGHT, "Own nodes and HALO copies of each part");
+        let mut svg = Svg::new(page, HEIGHT, "Own nodes and HALO copies of each part");
         y_axis(&mut svg, &x, &y, "nodes");
         x_axis(&mut svg, &x, BOTTOM, if self.each == 1 { "part" } else { "group of parts" });
         let width = ((x.at(1.0) - x.at(0.0)) * 0.8).min(70.0);
@@ -109,10 +109,10 @@ impl Groups {
                 below += nodes;
             }
         }
-        svg.finish()
+        svg
     }
 
-    fn matrix(&self) -> String {
+    fn matrix(&self, page: f64) -> Svg {
         let number = self.cut.len().max(1);
         let between = |i: usize| move |(j, n): (usize, &u64)| (j != i).then_some(*n);
         let cells = self.cut.iter().enumerate();
@@ -120,8 +120,8 @@ impl Groups {
             cells.filter_map(|(i, row)| row.iter().enumerate().filter_map(between(i)).max()).max();
         let strongest = strongest.unwrap_or(0).max(1) as f64;
         let size = (HEIGHT - 40.0) / number as f64;
-        let (left, top) = ((WIDTH - size * number as f64) / 2.0, 24.0);
-        let mut svg = Svg::new(HEIGHT, "Edges between parts");
+        let (left, top) = ((page - size * number as f64) / 2.0, 24.0);
+        let mut svg = Svg::new(page, HEIGHT, "Edges between parts");
         let every = number.div_ceil(12);
         for (i, row) in self.cut.iter().enumerate() {
             let middle = (i as f64 + 0.5) * size;
@@ -151,7 +151,7 @@ impl Groups {
                 }
             }
         }
-        svg.finish()
+        svg
     }
 }
 
@@ -160,13 +160,20 @@ fn degrees(histogram: &[u64]) -> String {
     if histogram.iter().all(|&nodes| nodes == 0) {
         return String::new();
     }
+    let picture = responsive(|width| degree_bars(histogram, width));
+    format!(
+        "<figure><figcaption>Nodes with edges between parts, by degree</figcaption>{picture}</figure>"
+    )
+}
+
+fn degree_bars(histogram: &[u64], page: f64) -> Svg {
     let largest = histogram.iter().max().copied().unwrap_or(0);
-    let x = Axis::counts(-0.5..histogram.len() as f64 - 0.5, 70.0..WIDTH - 10.0);
+    let x = Axis::counts(-0.5..histogram.len() as f64 - 0.5, 70.0..page - 10.0);
     let y = Axis::new(0.0..largest as f64, BOTTOM..24.0, 4.0, true);
-    let mut svg = Svg::new(HEIGHT, "Nodes with cut edges by degree");
+    let mut svg = Svg::new(page, HEIGHT, "Nodes with cut edges by degree");
     y_axis(&mut svg, &x, &y, "nodes");
     let width = ((x.at(1.0) - x.at(0.0)) * 0.8).min(70.0);
-    let every = histogram.len().div_ceil(10);
+    let every = histogram.len().div_ceil(if page < 400.0 { 6 } else { 10 });
     for (bin, &nodes) in histogram.iter().enumerate() {
         let (middle, top) = (x.at(bin as f64), y.at(nodes as f64));
         let degrees = bin_name(bin);
@@ -176,12 +183,9 @@ fn degrees(histogram: &[u64]) -> String {
             svg.text("tick mid", middle, BOTTOM + 17.0, &degrees);
         }
     }
-    svg.line("axis", (x.at(-0.5), BOTTOM), (WIDTH - 10.0, BOTTOM));
-    svg.text("label end", WIDTH - 10.0, BOTTOM + 34.0, "in-degree");
-    format!(
-        "<figure><figcaption>Nodes with edges between parts, by degree</figcaption>{}</figure>",
-        svg.finish()
-    )
+    svg.line("axis", (x.at(-0.5), BOTTOM), (page - 10.0, BOTTOM));
+    svg.text("label end", page - 10.0, BOTTOM + 34.0, "in-degree");
+    svg
 }
 
 /// The degrees of a bin of [`cut_degrees`](gnarl_partition::PartitionReport::cut_degrees).

@@ -2,7 +2,7 @@
 
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_nn::metrics::smaller_is_better;
-use gnarl_train::Finished;
+use gnarl_train::Recorded;
 use gnarl_train::evaluation::Scores;
 
 use super::curves::metric;
@@ -25,8 +25,9 @@ fn dataset(config: &RunConfig) -> String {
 }
 
 /// The page's head: model, dataset, training strategy.
-pub(super) fn headline(config: &RunConfig, finished: &Finished) -> String {
-    let summary = &finished.summary;
+pub(super) fn headline(run: &Recorded) -> String {
+    let config = &run.config;
+    let summary = &run.summary;
     let plural = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
     let strategy = match config.train.strategy {
         Strategy::Gradient => "synchronous gradients".to_string(),
@@ -44,12 +45,22 @@ pub(super) fn headline(config: &RunConfig, finished: &Finished) -> String {
         }
         _ => plural(config.model.layers, "layer"),
     };
-    let parts = match &finished.partition {
+    let so_far = match run.finished {
+        true => String::new(),
+        false => format!(
+            "<p class=\"verdict\"><strong>Not finished</strong>: epoch {} of at most {}.</p>",
+            run.history.len(),
+            config.train.epochs
+        ),
+    };
+    let parts = match &run.partition {
         Some(cut) => format!("{} by {}", plural(cut.parts, "part"), cut.algorithm),
-        None => "graph not partitioned".into(),
+        None if run.finished => "graph not partitioned".into(),
+        // A partition elsewhere is not known before the end.
+        None => plural(run.history.len(), "epoch") + " so far",
     };
     format!(
-        "<header><h1>{} <span>on</span> {}</h1><p>{} · {} · {} · {}</p></header>\n",
+        "<header><h1>{} <span>on</span> {}</h1><p>{} · {} · {} · {}</p></header>{so_far}\n",
         escape(trained(config)),
         escape(&dataset(config)),
         size,
@@ -60,16 +71,18 @@ pub(super) fn headline(config: &RunConfig, finished: &Finished) -> String {
 }
 
 /// The most important numbers.
-pub(super) fn tiles(finished: &Finished) -> String {
-    let summary = &finished.summary;
-    let name = metric(finished).unwrap_or("score").replace('_', " ");
-    let tiles = [
+pub(super) fn tiles(run: &Recorded) -> String {
+    let summary = &run.summary;
+    let name = metric(run).unwrap_or("score").replace('_', " ");
+    let mut tiles = vec![
         (score(&summary.test, &summary.metric), format!("test {name}")),
         (score(&summary.valid, &summary.metric), format!("validation {name}")),
         (summary.best_epoch.to_string(), format!("best epoch of {}", summary.epochs)),
         (seconds(summary.epoch_seconds), "median epoch".into()),
-        (large(summary.sampled_edges_per_second), "sampled edges a second".into()),
     ];
+    if summary.sampled_edges_per_second > 0.0 {
+        tiles.push((large(summary.sampled_edges_per_second), "sampled edges a second".into()));
+    }
     let tile = |(value, name): &(String, String)| {
         format!("<div><b>{}</b><span>{}</span></div>", escape(value), escape(name))
     };
@@ -85,29 +98,28 @@ fn score(scores: &Scores, metric: &str) -> String {
 }
 
 /// All figures, exact.
-pub(super) fn table(finished: &Finished) -> String {
-    let s = &finished.summary;
+pub(super) fn table(run: &Recorded) -> String {
+    let s = &run.summary;
     let mut rows = vec![
         ("Epochs trained", s.epochs.to_string()),
         ("Best epoch", s.best_epoch.to_string()),
         ("Median epoch", seconds(s.epoch_seconds)),
-        (
-            "Training, evaluation not included",
-            seconds(finished.history.iter().map(|r| r.seconds).sum()),
-        ),
-        ("Sampled edges", count(finished.history.iter().map(|r| r.sampled_edges).sum())),
+        ("Training, evaluation not included", seconds(run.history.iter().map(|r| r.seconds).sum())),
+        ("Sampled edges", count(run.history.iter().map(|r| r.sampled_edges).sum())),
         ("Sampled edges a second", count(s.sampled_edges_per_second as u64)),
-        ("Weights", count(s.parameters as u64)),
-        ("Peak resident memory", bytes(s.peak_rss_bytes)),
         ("Workers", s.workers.to_string()),
         ("Parts", s.parts.to_string()),
         ("Folder", s.run_dir.display().to_string()),
     ];
-    if let Some(sent) = finished.history.last().and_then(|r| r.exchanged_bytes) {
+    if run.finished {
+        rows.push(("Weights", count(s.parameters as u64)));
+        rows.push(("Peak resident memory", bytes(s.peak_rss_bytes)));
+    }
+    if let Some(sent) = run.history.last().and_then(|r| r.exchanged_bytes) {
         let both = format!("{} forward, {} backward", bytes(sent.forward), bytes(sent.backward));
         rows.insert(6, ("Exchanged an epoch", both));
     }
-    if let Some(balance) = finished.history.last().and_then(|r| r.balance) {
+    if let Some(balance) = run.history.last().and_then(|r| r.balance) {
         let bytes = balance.bytes.map_or(String::new(), |bytes| format!(", bytes sent {bytes:.3}"));
         let text = format!(
             "edges {:.3}{bytes}, compute {:.2}, communication {:.2}",
@@ -118,7 +130,9 @@ pub(super) fn table(finished: &Finished) -> String {
     if let Some(last) = s.losses.last() {
         rows.insert(2, ("Last training loss", digits(*last)));
     }
-    for (set, scores) in [("Validation", &s.valid), ("Test", &s.test)] {
+    let training = run.history.iter().find(|r| r.epoch == s.best_epoch).map(|r| &r.train);
+    let sets = training.map(|scores| ("Training", scores)).into_iter();
+    for (set, scores) in sets.chain([("Validation", &s.valid), ("Test", &s.test)]) {
         for (name, value) in scores {
             let share = match smaller_is_better(name) {
                 true => String::new(),

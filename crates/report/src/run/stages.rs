@@ -1,8 +1,8 @@
 //! Time by stage, and the bottleneck.
 
-use gnarl_train::{EpochRecord, Finished, Stages, Verdict};
+use gnarl_train::{EpochRecord, Recorded, Stages, Verdict};
 
-use crate::page::svg::{Axis, Svg, WIDTH, legend, x_axis, y_axis};
+use crate::page::svg::{Axis, Svg, legend, responsive, x_axis, y_axis};
 use crate::page::text::{percent, seconds};
 
 const HEIGHT: f64 = 250.0;
@@ -29,18 +29,18 @@ const AHEAD: [(&str, &str); 6] = [
 ];
 
 /// The verdict, the means of an epoch, and every epoch.
-pub(super) fn time(finished: &Finished) -> String {
-    let history = &finished.history;
+pub(super) fn time(run: &Recorded) -> String {
+    let history = &run.history;
     if history.is_empty() {
         return "<p>No epoch was trained.</p>".into();
     }
     let mean = mean(history);
-    let mut out = verdict(&finished.verdict(), mean.seconds);
+    let mut out = verdict(&run.verdict(), mean.seconds);
     out += "<div class=\"pair\">";
     out += &format!(
         "<figure><figcaption>Mean of an epoch{}</figcaption>{}</figure>",
-        legend(&[&LINE[..], &AHEAD[..]].concat()),
-        totals(&mean)
+        legend(&used(&LINE, line(&mean)).chain(used(&AHEAD, ahead(&mean))).collect::<Vec<_>>()),
+        responsive(|width| totals(&mean, width))
     );
     let group = history.len().div_ceil(MOST);
     let title = match group {
@@ -50,8 +50,8 @@ pub(super) fn time(finished: &Finished) -> String {
     let bars = history.chunks(group).map(self::mean).collect::<Vec<_>>();
     out += &format!(
         "<figure><figcaption>{title}{}</figcaption>{}</figure>",
-        legend(&LINE),
-        bars_of(&bars, &title)
+        legend(&used(&LINE, line(&mean)).collect::<Vec<_>>()),
+        responsive(|width| bars_of(&bars, &title, width))
     );
     out + "</div>"
 }
@@ -81,6 +81,20 @@ fn line(record: &EpochRecord) -> [f64; 6] {
     line.map(|v| if v.is_finite() { v } else { 0.0 })
 }
 
+/// Seconds of [`AHEAD`], in its order.
+fn ahead(record: &EpochRecord) -> [f64; 6] {
+    let s = &record.stages;
+    [s.schedule, s.load, s.sample, s.fetch, s.receive, s.compact]
+}
+
+/// The stages that took any time.
+fn used(
+    stages: &[(&'static str, &'static str); 6],
+    seconds: [f64; 6],
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    stages.iter().copied().zip(seconds).filter(|(_, spent)| *spent > 0.0).map(|(stage, _)| stage)
+}
+
 fn verdict(verdict: &Verdict, mean: f64) -> String {
     let Verdict { stage, share, doing, advice } = verdict;
     let advice = if advice.is_empty() { String::new() } else { format!("; {advice}") };
@@ -92,14 +106,13 @@ fn verdict(verdict: &Verdict, mean: f64) -> String {
 }
 
 /// Two bars on one scale: stages in sequence, and concurrent ones.
-fn totals(mean: &EpochRecord) -> String {
+fn totals(mean: &EpochRecord, page: f64) -> Svg {
     let line = line(mean);
-    let s = &mean.stages;
-    let ahead = [s.schedule, s.load, s.sample, s.fetch, s.receive, s.compact];
+    let ahead = ahead(mean);
     let longest = line.iter().sum::<f64>().max(ahead.iter().sum());
     let (unit, factor) = unit(longest);
-    let x = Axis::new(0.0..longest * factor, 82.0..WIDTH - 14.0, 5.0, false);
-    let mut svg = Svg::new(HEIGHT, "Time of a mean epoch by stage");
+    let x = Axis::new(0.0..longest * factor, 82.0..page - 14.0, 4.0, false);
+    let mut svg = Svg::new(page, HEIGHT, "Time of a mean epoch by stage");
     x_axis(&mut svg, &x, BOTTOM, unit);
     let rows: [(&str, f64, Vec<_>); 2] = [
         ("epoch", 40.0, LINE.into_iter().zip(line).collect()),
@@ -118,17 +131,17 @@ fn totals(mean: &EpochRecord) -> String {
             sum += value;
         }
     }
-    svg.finish()
+    svg
 }
 
 /// One stacked bar per record.
-fn bars_of(records: &[EpochRecord], title: &str) -> String {
+fn bars_of(records: &[EpochRecord], title: &str, page: f64) -> Svg {
     let longest = records.iter().map(|r| line(r).iter().sum()).fold(0.0, f64::max);
     let (unit, factor) = unit(longest);
     let last = records.last().map_or(1, |r| r.epoch) as f64;
-    let x = Axis::counts(0.5..last + 0.5, 52.0..WIDTH - 10.0);
+    let x = Axis::counts(0.5..last + 0.5, 52.0..page - 10.0);
     let y = Axis::new(0.0..longest * factor, BOTTOM..24.0, 4.0, true);
-    let mut svg = Svg::new(HEIGHT, title);
+    let mut svg = Svg::new(page, HEIGHT, title);
     y_axis(&mut svg, &x, &y, unit);
     x_axis(&mut svg, &x, BOTTOM, "epoch");
     let mut left = x.at(0.5);
@@ -147,7 +160,7 @@ fn bars_of(records: &[EpochRecord], title: &str) -> String {
         }
         left = right;
     }
-    svg.finish()
+    svg
 }
 
 /// A suitable unit for `longest` seconds, and its number per second.

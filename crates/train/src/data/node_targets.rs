@@ -70,8 +70,8 @@ pub struct NodeTargets {
     pub valid: Vec<u32>,
     /// Test nodes.
     pub test: Vec<u32>,
-    /// Whether validation and whether test nodes are scored.
-    pub scored: [bool; 2],
+    /// True for each of the validation, test and training nodes that are scored.
+    pub scored: [bool; 3],
 }
 
 impl NodeTargets {
@@ -90,12 +90,12 @@ impl NodeTargets {
         let valid = with(Role::Valid);
         let test = with(Role::Test);
         let labels = NodeLabels::all(labels);
-        Self { labels, outputs, train, valid, test, scored: [true; 2] }
+        Self { labels, outputs, train, valid, test, scored: [true, true, false] }
     }
 
-    /// The validation and the test nodes that are scored.
-    pub fn scored(&self) -> [&[u32]; 2] {
-        let nodes = [&self.valid[..], &self.test];
-        [0, 1].map(|split| if self.scored[split] { nodes[split] } else { &[] })
+    /// The validation, the test and the training nodes that are scored.
+    pub fn scored(&self) -> [&[u32]; 3] {
+        let nodes = [&self.valid[..], &self.test, &self.train];
+        [0, 1, 2].map(|split| if self.scored[split] { nodes[split] } else { &[] })
     }
 }

@@ -132,10 +132,15 @@ pub(crate) fn squares(rows: &[Summed]) -> f64 {
     rows.iter().map(|summed| f64::from(global_norm(summed.grads())).powi(2)).sum()
 }
 
+/// The contribution of the gradient of weights, likewise.
+pub(crate) fn dense_squares(dense: &[f32]) -> f64 {
+    f64::from(global_norm(dense)).powi(2)
+}
+
 /// Scales `dense` and `rows` down to the global norm `limit` if they exceed it together. `squares`
-/// is that of the rows of all ranks.
+/// is that of `dense` and of the rows of all ranks.
 pub(crate) fn clip(dense: &mut [f32], rows: &mut [Summed], squares: f64, limit: f32) {
-    let norm = (f64::from(global_norm(dense)).powi(2) + squares).sqrt() as f32;
+    let norm = squares.sqrt() as f32;
     if norm > limit {
         let scale = limit / norm;
         let rows = rows.iter_mut().flat_map(|summed| summed.grads_mut());
@@ -189,14 +194,16 @@ mod tests {
     fn dense_and_sparse_gradients_are_clipped_together() {
         let table = spec().share(None, (0, 1), &Home::Memory).unwrap();
         let mut rows = vec![table.rows.sum(&[2], &[0.0, 4.0]).unwrap()];
-        let (mut dense, all) = (vec![3.0], squares(&rows));
+        let mut dense = vec![3.0];
+        let all = dense_squares(&dense) + squares(&rows);
         clip(&mut dense, &mut rows, all, 1.0);
         assert!((dense[0] - 0.6).abs() < 1e-6 && (rows[0].grads()[1] - 0.8).abs() < 1e-6);
-        let all = squares(&rows);
+        let all = dense_squares(&dense) + squares(&rows);
         clip(&mut dense, &mut rows, all, 2.0);
         assert!((dense[0] - 0.6).abs() < 1e-6, "a small gradient stays");
         // Rows of other ranks count too.
-        clip(&mut dense, &mut [], 0.64, 0.5);
+        let all = dense_squares(&dense) + 0.64;
+        clip(&mut dense, &mut [], all, 0.5);
         assert!((dense[0] - 0.3).abs() < 1e-6);
     }
 

@@ -20,7 +20,7 @@ pub use owned_files::{EMBEDDINGS, OwnedFiles};
 pub use owners::Owners;
 pub use table::{Table, TableSpec};
 
-pub(crate) use exchange::{clip, squares};
+pub(crate) use exchange::{clip, dense_squares, squares};
 pub(crate) use model::{About, about_model, read_model, write_model};
 pub(crate) use owners::by_parts;
 pub(crate) use replicas::Replicas;

@@ -150,21 +150,24 @@ impl<'a, E: Encoder> Forwards<'a, E> {
     pub fn shares(
         &self,
         params: &Params,
-        lists: [&[u32]; 2],
+        lists: [&[u32]; 3],
         comm: &dyn Communicator,
         threads: usize,
-    ) -> Result<[Vec<f32>; 2]> {
+    ) -> Result<[Vec<f32>; 3]> {
         let own = lists.map(|nodes| &nodes[even_share(nodes.len(), comm.rank(), comm.size())]);
         let of = |nodes: &[u32]| {
             let mut values = Vec::new();
+            if nodes.is_empty() {
+                return Ok(values);
+            }
             self.sampled((params, &[]), &[(0, nodes.to_vec())], &mut |_, _, rows| {
                 values.extend_from_slice(rows.data());
                 Ok(())
             })?;
             Ok(values)
         };
-        let [valid, test] = own.map(|nodes| pool(threads)?.install(|| of(nodes)));
-        Ok([valid?, test?])
+        let [valid, test, train] = own.map(|nodes| pool(threads)?.install(|| of(nodes)));
+        Ok([valid?, test?, train?])
     }
 
     /// Embeddings of seeds at their times, one row each, those of one type with endpoints after those of another: over

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::classes::ClassScores;
 use super::scores::{LeakageReport, RelationScores, Scores};
 use crate::json;
 use crate::task::objective::Scorer;
@@ -18,15 +19,38 @@ pub struct Evaluation {
     /// Scores over the test nodes; empty if there are none.
     #[serde(deserialize_with = "json::floats")]
     pub test: Scores,
+    /// Scores over the training nodes, if they are asked for.
+    #[serde(default, deserialize_with = "json::floats", skip_serializing_if = "Scores::is_empty")]
+    pub train: Scores,
     /// Test scores of each relation, in link prediction.
     pub relations: Vec<RelationScores>,
+    /// Counts of each class, where an example has one: of test examples, or else of validation examples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<ClassScores>,
     /// Leakage of validation and test edges, if it was checked.
     pub leakage: Option<LeakageReport>,
 }
 
 impl Evaluation {
-    pub(crate) fn of(valid: &dyn Scorer, test: &dyn Scorer) -> Self {
-        let (valid_loss, test) = (valid.loss(), test.scores());
-        Self { valid: valid.scores(), valid_loss, test, ..Self::default() }
+    /// The evaluation of validation, test and training examples.
+    pub(crate) fn of([valid, test, train]: &[Box<dyn Scorer + '_>; 3]) -> Self {
+        Self {
+            valid: valid.scores(),
+            valid_loss: valid.loss(),
+            test: test.scores(),
+            train: train.scores(),
+            classes: classes(valid.classes(), test.classes()),
+            ..Self::default()
+        }
     }
+}
+
+/// Counts of the test examples, or of the validation examples if there are none.
+pub(crate) fn classes(
+    valid: Option<ClassScores>,
+    test: Option<ClassScores>,
+) -> Option<ClassScores> {
+    let named = |split: &str, found: ClassScores| ClassScores { split: split.into(), ..found };
+    let test = test.map(|found| named("test", found));
+    test.or_else(|| valid.map(|found| named("valid", found)))
 }

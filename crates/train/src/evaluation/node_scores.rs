@@ -10,7 +10,7 @@ use super::found::Evaluation;
 use crate::data::node_targets::NodeTargets;
 use crate::task::objective::Objective;
 
-/// Scoring of the validation and test nodes of a graph.
+/// Scoring of the validation and test nodes of a graph, and of training nodes if they are asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeScores<'a> {
     pub targets: &'a NodeTargets,
@@ -18,29 +18,32 @@ pub(crate) struct NodeScores<'a> {
 }
 
 impl NodeScores<'_> {
-    /// Scores of the predictions for validation and for test nodes, in their order.
-    pub fn of(self, logits: [Tensor; 2]) -> Evaluation {
+    /// Scores of the predictions for validation, test and training nodes, in their order.
+    pub fn of(self, logits: [Tensor; 3]) -> Evaluation {
         let NodeTargets { labels, .. } = self.targets;
-        let mut splits = [self.objective.scorer(), self.objective.scorer()];
+        let mut splits = [(); 3].map(|()| self.objective.scorer());
         for ((split, nodes), logits) in splits.iter_mut().zip(self.targets.scored()).zip(&logits) {
             let rows: Vec<u32> = (0..nodes.len() as u32).collect();
             split.add(logits, &rows, &labels.of(nodes));
         }
-        Evaluation::of(&*splits[0], &*splits[1])
+        Evaluation::of(&splits)
     }
 
-    /// Scores of logits of `cols` columns, of which each rank has those of its own validation and
-    /// test nodes, in order.
+    /// Scores of logits of `cols` columns, of which each rank has those of its own validation, test and
+    /// training nodes, in order.
     ///
     /// # Errors
     /// If a rank fails.
     pub fn of_shares(
         self,
         comm: &dyn Communicator,
-        own: [Vec<f32>; 2],
+        own: [Vec<f32>; 3],
         cols: usize,
     ) -> Result<Evaluation> {
         let gather = |nodes: &[u32], own: &[f32]| -> Result<Tensor> {
+            if nodes.is_empty() {
+                return Ok(Tensor::from_vec(0, cols, Vec::new()));
+            }
             let all = comm.all_gather("evaluation", bytemuck::cast_slice(own))?.concat();
             let values: Vec<f32> = bytemuck::pod_collect_to_vec(&all);
             if values.len() != nodes.len() * cols {
@@ -51,8 +54,9 @@ impl NodeScores<'_> {
             }
             Ok(Tensor::from_vec(nodes.len(), cols, values))
         };
-        let [valid, test] = self.targets.scored();
-        Ok(self.of([gather(valid, &own[0])?, gather(test, &own[1])?]))
+        let [valid, test, train] = self.targets.scored();
+        let logits = [gather(valid, &own[0])?, gather(test, &own[1])?, gather(train, &own[2])?];
+        Ok(self.of(logits))
     }
 }
 

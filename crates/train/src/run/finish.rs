@@ -8,9 +8,8 @@ use gnarl_partition::PartitionManifest;
 use super::folder::RunFolder;
 use super::summary::{Finished, Summary};
 use crate::run::checkpoint::atomic_write;
-use crate::run::folder::{METRICS, RELATIONS, SUMMARY};
+use crate::run::folder::{CLASSES, METRICS, RELATIONS, SUMMARY};
 use crate::state::Progress;
-use crate::telemetry::EpochRecord;
 
 /// Writes the results of a run to its folder.
 ///
@@ -29,37 +28,27 @@ pub(super) fn finish(
         test: progress.best_test,
         valid: progress.best_valid,
         best_epoch: progress.best_epoch,
-        epochs: history.len(),
-        epoch_seconds: median(history.iter().map(|r| r.seconds).collect()),
-        sampled_edges_per_second: per_second(&history),
-        losses: history.iter().map(|r| r.loss).collect(),
         peak_rss_bytes: peak_rss(),
         parameters,
         workers: config.train.workers,
         parts: partition.as_ref().map_or(1, |p| p.parts),
         run_dir: folder.place().into(),
+        ..Summary::of_history(&history)
     };
     let relations = progress.best_relations;
     if !relations.is_empty() {
         let text = serde_json::to_string_pretty(&relations).unwrap_or_default();
         atomic_write(&folder.dir().join(RELATIONS), text.as_bytes())?;
     }
+    let classes = progress.best_classes;
+    if let Some(classes) = &classes {
+        let text = serde_json::to_string(classes).unwrap_or_default();
+        atomic_write(&folder.dir().join(CLASSES), text.as_bytes())?;
+    }
     let text = serde_json::to_string_pretty(&summary).unwrap_or_default();
     atomic_write(&folder.dir().join(SUMMARY), text.as_bytes())?;
-    folder.changed(&[METRICS, RELATIONS, SUMMARY])?;
+    folder.changed(&[METRICS, RELATIONS, CLASSES, SUMMARY])?;
     folder.finish_uploads()?;
     let (config, folder) = (config.clone(), folder.dir().into());
-    Ok(Finished { config, summary, history, partition, relations, folder })
-}
-
-fn per_second(history: &[EpochRecord]) -> f64 {
-    let seconds: f64 = history.iter().map(|r| r.seconds).sum();
-    let edges: u64 = history.iter().map(|r| r.sampled_edges).sum();
-    if seconds > 0.0 { edges as f64 / seconds } else { 0.0 }
-}
-
-/// The median, the lower of two; 0 if empty.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
+    Ok(Finished { config, summary, history, partition, relations, classes, folder })
 }

@@ -7,13 +7,13 @@ use gnarl_config::RunConfig;
 use gnarl_partition::PartitionManifest;
 use serde::{Deserialize, Serialize};
 
-use crate::evaluation::{RelationScores, Scores};
+use crate::evaluation::{ClassScores, RelationScores, Scores};
 use crate::json;
 use crate::run::folder;
 use crate::telemetry::{EpochRecord, Verdict};
 
 /// The summary of a run, printed as the last line of `gnarl train`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The metric that selected the best weights.
     pub metric: String,
@@ -46,6 +46,31 @@ pub struct Summary {
     pub run_dir: PathBuf,
 }
 
+impl Summary {
+    /// The figures of some epochs, without scores.
+    pub(crate) fn of_history(history: &[EpochRecord]) -> Self {
+        Self {
+            epochs: history.len(),
+            epoch_seconds: median(history.iter().map(|r| r.seconds).collect()),
+            sampled_edges_per_second: per_second(history),
+            losses: history.iter().map(|r| r.loss).collect(),
+            ..Self::default()
+        }
+    }
+}
+
+fn per_second(history: &[EpochRecord]) -> f64 {
+    let seconds: f64 = history.iter().map(|r| r.seconds).sum();
+    let edges: u64 = history.iter().map(|r| r.sampled_edges).sum();
+    if seconds > 0.0 { edges as f64 / seconds } else { 0.0 }
+}
+
+/// The median, the lower of two; 0 if empty.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
+}
+
 /// A finished run: its summary, and the data of its report.
 pub struct Finished {
     /// The configuration as resolved.
@@ -58,6 +83,8 @@ pub struct Finished {
     pub partition: Option<PartitionManifest>,
     /// Test scores of each relation, in link prediction.
     pub relations: Vec<RelationScores>,
+    /// Counts of each class, where an example has one.
+    pub classes: Option<ClassScores>,
     /// The run's folder on this host.
     pub folder: PathBuf,
 }

@@ -26,7 +26,7 @@ use crate::run::checkpoint::{self, CHECKPOINT};
 #[cfg(feature = "serve")]
 use crate::run::feed;
 use crate::run::finish;
-use crate::run::folder::{Begin, METRICS, MODEL, RunFolder};
+use crate::run::folder::{Begin, GRAPH, GraphRecord, METRICS, MODEL, RunFolder};
 use crate::run::handshake;
 use crate::run::partition::open_parts;
 use crate::run::prepared::{check_prepared, drawn_elsewhere, with_batches};
@@ -326,7 +326,7 @@ impl<'a> Run<'a> {
         Ok(states)
     }
 
-    /// Logs the opening lines. For the first rank.
+    /// Logs the opening lines, and records the graph. For the first rank.
     fn announce(&self, hosts: usize) -> Result<()> {
         let opening = Opening {
             config: self.config,
@@ -338,7 +338,13 @@ impl<'a> Run<'a> {
             partition: self.partition.as_ref(),
             hosts,
         };
-        opening.announce()
+        opening.announce()?;
+        match GraphRecord::new(self.config, &self.source, &opening.sizes) {
+            Ok(graph) => graph.write(self.folder.dir())?,
+            // The run may need nothing of what cannot be read.
+            Err(e) => tracing::warn!("the report has no section on the dataset: {e}"),
+        }
+        self.folder.changed(&[GRAPH])
     }
 
     /// Reads the folder's records of earlier epochs, and prepares it for further ones.

@@ -17,7 +17,9 @@ use super::epoch::{
 use super::keeper::Keeper;
 use super::synchronization::Synchronization;
 use super::totals;
-use crate::embeddings::{EmbeddingTables, Fetch, RowGradients, Table, clip, squares};
+use crate::embeddings::{
+    EmbeddingTables, Fetch, RowGradients, Table, clip, dense_squares, squares,
+};
 use crate::faults;
 
 use crate::data::batch::BatchSpec;
@@ -151,12 +153,20 @@ impl Run<'_> {
             let sparse = joined.iter_mut().flat_map(|summed| summed.grads_mut());
             dense.iter_mut().chain(sparse).for_each(|g| *g /= weight);
             let limit = self.session.config.train.clip_norm;
+            let of_weights = self.pool.install(|| dense_squares(dense));
+            let of_rows = squares(&joined);
+            // The gradient of the weights is equal on all ranks, rows are each one rank's.
+            tally.squares += of_rows;
+            if self.comm.rank() == 0 {
+                tally.squares += of_weights;
+                tally.steps += 1;
+            }
             if limit > 0.0 {
-                let mut all = [squares(&joined)];
+                let mut all = [of_rows];
                 if !joined.is_empty() {
                     self.comm.all_reduce_f64("norm of gradients", &mut all)?;
                 }
-                clip(dense, &mut joined, all[0], limit);
+                clip(dense, &mut joined, of_weights + all[0], limit);
             }
             let rate = lr * self.session.config.embedding.rate(self.session.config.train.lr);
             let (params, tables) = (state.params.flat_mut(), &mut state.tables);

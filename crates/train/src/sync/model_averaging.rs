@@ -22,7 +22,7 @@ use super::outer::OuterOptimizer;
 use super::synchronization::Synchronization;
 use super::windows::windows;
 use crate::data::shares::trainer_of;
-use crate::embeddings::{Fetch, Replicas, RowGradients, clip, squares};
+use crate::embeddings::{Fetch, Replicas, RowGradients, clip, dense_squares, squares};
 use crate::faults;
 use crate::pipeline::{self, Deliveries};
 use crate::session::{Keys, Session};
@@ -239,8 +239,10 @@ impl Trainer<'_> {
                 let (weight, mut rows) = (loss.weight as f32, replicas.sum(&rows)?);
                 let sparse = rows.iter_mut().flat_map(|summed| summed.grads_mut());
                 grads.iter_mut().chain(sparse).for_each(|g| *g /= weight);
+                let squares = self.pool.install(|| dense_squares(&grads)) + squares(&rows);
+                tally.squares += squares;
+                tally.steps += 1;
                 if config.train.clip_norm > 0.0 {
-                    let squares = squares(&rows);
                     clip(&mut grads, &mut rows, squares, config.train.clip_norm);
                 }
                 // Without a warm-up: an embedding is in few steps, of which none is to be lost.

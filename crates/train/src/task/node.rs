@@ -56,7 +56,8 @@ impl NodePrediction {
         mut targets: NodeTargets,
         roles: Option<Roles>,
     ) -> Self {
-        targets.scored = config.evaluate.scored();
+        let [valid, test] = config.evaluate.scored();
+        targets.scored = [valid, test, config.train.score_training];
         Self {
             config: config.clone(),
             node_type: node_type.into(),
@@ -90,7 +91,7 @@ impl NodePrediction {
         params: &Params,
         tables: &[Rows<'_>],
     ) -> Result<Evaluation> {
-        let mut scorers = [self.objective.scorer(), self.objective.scorer()];
+        let mut scorers = [(); 3].map(|()| self.objective.scorer());
         for (encoder, targets) in graphs {
             let nodes = targets.scored().concat();
             if !nodes.is_empty() {
@@ -98,7 +99,7 @@ impl NodePrediction {
                 add(&mut scorers, targets, found);
             }
         }
-        Ok(Evaluation::of(&*scorers[0], &*scorers[1]))
+        Ok(Evaluation::of(&scorers))
     }
 
     /// Scores over the whole graph, which all ranks compute together.
@@ -109,7 +110,7 @@ impl NodePrediction {
         comm: &dyn Communicator,
         threads: Threads,
     ) -> Result<Evaluation> {
-        let mut scorers = [self.objective.scorer(), self.objective.scorer()];
+        let mut scorers = [(); 3].map(|()| self.objective.scorer());
         let nodes = self.whole.scored().concat();
         if !nodes.is_empty() {
             let forwards = self.forwards(encoder).by_ranks(comm);
@@ -118,21 +119,23 @@ impl NodePrediction {
                 add(&mut scorers, &self.whole, found);
             }
         }
-        let found = || Evaluation::of(&*scorers[0], &*scorers[1]);
+        let found = || Evaluation::of(&scorers);
         of_first(comm, (comm.rank() == 0).then(found))
     }
 }
 
-/// Adds the predictions for the validation and test nodes of `targets`: logits, and the row of each.
+/// Adds the predictions for the scored nodes of `targets`, split after split: logits, and the row of each.
 fn add(
-    [valid, test]: &mut [Box<dyn Scorer + '_>; 2],
+    scorers: &mut [Box<dyn Scorer + '_>; 3],
     targets: &NodeTargets,
     (logits, rows): (Tensor, Vec<u32>),
 ) {
-    let scored = targets.scored();
-    let (of_valid, of_test) = rows.split_at(scored[0].len());
-    valid.add(&logits, of_valid, &targets.labels.of(scored[0]));
-    test.add(&logits, of_test, &targets.labels.of(scored[1]));
+    let mut rest = &rows[..];
+    for (scorer, nodes) in scorers.iter_mut().zip(targets.scored()) {
+        let (of_split, after) = rest.split_at(nodes.len());
+        scorer.add(&logits, of_split, &targets.labels.of(nodes));
+        rest = after;
+    }
 }
 
 /// Nodes of a batch, and their labels.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::stage_times::Stages;
-use super::tally::Figures;
+use super::tally::{Figures, Tally};
 
 /// The most loaded rank over the mean of all, in an epoch; 1 is even (NeutronTP, figure 10).
 ///
@@ -35,7 +35,7 @@ impl Balance {
         };
         let stages = |all: &Figures| {
             let mut own = [0.0; Stages::COUNT];
-            own.copy_from_slice(&all[11..]);
+            own.copy_from_slice(&all[Tally::FIRST_STAGE..]);
             Stages::from_array(own)
         };
         let compute = over(&|all| all[9]).or_else(|| over(&|all| stages(all).compute));
@@ -52,7 +52,6 @@ impl Balance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::telemetry::Tally;
 
     fn rank(passed: u64, compute: f64, processor: f64) -> Figures {
         let stages = Stages { compute, exchange: 1.0, reduce: 2.0, ..Stages::default() };

@@ -19,6 +19,12 @@ pub struct EpochRecord {
     pub loss: f64,
     /// Learning rate.
     pub lr: f32,
+    /// Root mean square over the optimizer steps of the norm of the gradient, before clipping.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grad_norm: Option<f64>,
+    /// Training scores, if evaluated after this epoch and asked for.
+    #[serde(default, deserialize_with = "json::floats", skip_serializing_if = "Scores::is_empty")]
+    pub train: Scores,
     /// Validation scores, if evaluated after this epoch.
     #[serde(default, deserialize_with = "json::floats", skip_serializing_if = "Scores::is_empty")]
     pub valid: Scores,
@@ -86,7 +92,7 @@ impl Tally {
             sums.iter_mut().zip(figures).for_each(|(sum, figure)| *sum += figure);
         }
         let mut stages = [0.0; Stages::COUNT];
-        for (mean, sum) in stages.iter_mut().zip(&sums[11..]) {
+        for (mean, sum) in stages.iter_mut().zip(&sums[Self::FIRST_STAGE..]) {
             *mean = sum / ranks.len() as f64;
         }
         let exchanged = ExchangedBytes { forward: sums[6] as u64, backward: sums[7] as u64 };
@@ -94,6 +100,7 @@ impl Tally {
             epoch,
             loss: if sums[1] > 0.0 { sums[0] / sums[1] } else { 0.0 },
             lr,
+            grad_norm: (sums[12] > 0.0).then(|| (sums[11] / sums[12]).sqrt()),
             seconds,
             stages: Stages::from_array(stages),
             sampled_edges: sums[2] as u64,

@@ -20,6 +20,10 @@ pub(crate) struct Tally {
     pub passed: u64,
     /// Seconds of processor time of the compute threads; 0 where the system does not report it.
     pub processor: f64,
+    /// Squared norms of gradients before clipping, of those that this rank counts.
+    pub squares: f64,
+    /// Optimizer steps whose gradients this rank counts.
+    pub steps: u64,
 }
 
 /// A tally as numbers, for exchange between ranks.
@@ -27,7 +31,9 @@ pub(crate) type Figures = [f64; Tally::FIGURES];
 
 impl Tally {
     /// Number of figures.
-    pub(crate) const FIGURES: usize = 11 + Stages::COUNT;
+    pub(crate) const FIGURES: usize = Self::FIRST_STAGE + Stages::COUNT;
+    /// Place of the first stage among the figures.
+    pub(super) const FIRST_STAGE: usize = 13;
 
     /// The difference to the earlier tally `before`.
     pub(crate) fn since(&self, before: &Self) -> Self {
@@ -44,6 +50,8 @@ impl Tally {
             read: self.read - before.read,
             passed: self.passed - before.passed,
             processor: self.processor - before.processor,
+            squares: self.squares - before.squares,
+            steps: self.steps - before.steps,
         }
     }
 
@@ -53,7 +61,8 @@ impl Tally {
         all[4..6].copy_from_slice(&self.cached.map(|rows| rows as f64));
         all[6..8].copy_from_slice(&self.exchanged.map(|bytes| bytes as f64));
         all[8..11].copy_from_slice(&[self.passed as f64, self.processor, self.read as f64]);
-        all[11..].copy_from_slice(&self.stages.to_array());
+        all[11..13].copy_from_slice(&[self.squares, self.steps as f64]);
+        all[Self::FIRST_STAGE..].copy_from_slice(&self.stages.to_array());
         all
     }
 }

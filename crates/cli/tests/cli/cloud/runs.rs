@@ -102,7 +102,9 @@ fn a_run_killed_on_six_hosts_ends_on_the_seventh_with_the_same_numbers() {
     assert_eq!(found["run_dir"], Value::from(run.clone()));
     let files = [
         "checkpoint.safetensors",
+        "classes.json",
         "config.toml",
+        "graph.json",
         "metrics.jsonl",
         "model.safetensors",
         "report.html",

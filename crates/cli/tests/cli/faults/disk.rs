@@ -60,7 +60,7 @@ fn told_of_a_full_disk(divided: &Divided, width: &str) {
     let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     let lines: Vec<&str> = out.lines().collect();
     assert!(output.status.success() && lines.len() == 2, "{out}{err}");
-    let left = "1 checkpoint.safetensors config.toml metrics.jsonl model.safetensors run.json";
+    let left = "1 checkpoint.safetensors config.toml graph.json metrics.jsonl model.safetensors report.html run.json";
     assert_eq!(lines[0], left, "{err}");
     let checkpoint = format!("writing the checkpoint: {}", path(&run.join("checkpoint")));
     assert!(err.contains(&checkpoint) && err.contains("No space left"), "{err}");

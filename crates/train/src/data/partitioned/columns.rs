@@ -58,7 +58,10 @@ impl Columns<'_> {
         let [train, valid, test] =
             [Role::Train, Role::Valid, Role::Test].map(|role| roles.nodes(role));
         let outputs = labels.stored().outputs();
-        Ok((NodeTargets { outputs, labels, train, valid, test, scored: [true; 2] }, roles))
+        Ok((
+            NodeTargets { outputs, labels, train, valid, test, scored: [true, true, false] },
+            roles,
+        ))
     }
 
     /// The time of each node, by dataset ids, if the run samples nodes by time.

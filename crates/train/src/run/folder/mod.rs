@@ -1,6 +1,7 @@
 //! The folder of a run: its files, and the rules for existing ones.
 
 mod begin;
+mod graph;
 mod names;
 mod objects;
 mod place;
@@ -24,7 +25,8 @@ use crate::run::checkpoint::{CHECKPOINT, atomic_write};
 use crate::telemetry::{EpochRecord, EventFile};
 
 pub use begin::Begin;
-pub use names::{CONFIG, METRICS, MODEL, PARTITION, RELATIONS, REPORT, SUMMARY};
+pub use graph::{GraphRecord, MOST_READ};
+pub use names::{CLASSES, CONFIG, GRAPH, METRICS, MODEL, PARTITION, RELATIONS, REPORT, SUMMARY};
 pub use provenance::{PROVENANCE, Provenance};
 
 use names::{LOCK, TENSORBOARD};
@@ -88,8 +90,10 @@ impl RunFolder {
         }
         let resume = begin == Begin::Resume && dir.join(CHECKPOINT).exists();
         let stale: &[&str] = match resume {
-            true => &[SUMMARY, RELATIONS, REPORT],
-            false => &[CHECKPOINT, METRICS, MODEL, SUMMARY, RELATIONS, REPORT, PROVENANCE],
+            true => &[SUMMARY, RELATIONS, CLASSES, REPORT],
+            false => &[
+                CHECKPOINT, METRICS, MODEL, SUMMARY, RELATIONS, CLASSES, REPORT, GRAPH, PROVENANCE,
+            ],
         };
         if resume {
             check_same(&dir, config, fingerprint)?;

@@ -10,6 +10,10 @@ pub const MODEL: &str = "model.safetensors";
 pub const SUMMARY: &str = "summary.json";
 /// Test scores of each relation, in link prediction.
 pub const RELATIONS: &str = "relations.json";
+/// Counts of each class.
+pub const CLASSES: &str = "classes.json";
+/// The graph: counts, classes, splits.
+pub const GRAPH: &str = "graph.json";
 /// Curves and pictures.
 pub const REPORT: &str = "report.html";
 /// The folder of events for TensorBoard.

@@ -27,6 +27,9 @@ pub struct Provenance {
     pub dataset: PathBuf,
     /// Fingerprint of the data, which changes when it is made anew.
     pub fingerprint: String,
+    /// Words of the command that started it.
+    #[serde(default)]
+    pub command: Vec<String>,
     /// Digest of the prepared batches that the run trains on, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batches: Option<String>,
@@ -45,6 +48,7 @@ impl Provenance {
             started: since.as_secs(),
             dataset: data(&absolute(config)).into(),
             fingerprint: fingerprint.into(),
+            command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
             batches: digest(config)?,
         })
     }

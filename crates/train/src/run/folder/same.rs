@@ -20,6 +20,7 @@ pub(super) fn check(path: &Path, old: &RunConfig, new: &RunConfig) -> Result<()>
         c.cache = Default::default();
         c.train.epochs = 1;
         c.train.patience = 0;
+        c.train.score_training = false;
         c.train.checkpoint_seconds = 0.0;
         c.train.deadline_seconds = 1.0;
         c.train.engine = Default::default();

@@ -74,7 +74,8 @@ impl<'a> Chunked<'a> {
         threads: usize,
     ) -> Result<Evaluation> {
         let targets = self.scores.targets;
-        let (mut picked, mut cols) = ([Vec::new(), Vec::new()], 0);
+        let mut picked = [const { Vec::new() }; 3];
+        let mut cols = 0;
         let mut visit = |range: &Range<usize>, logits: &Tensor| {
             cols = logits.cols();
             for (picked, nodes) in picked.iter_mut().zip(targets.scored()) {

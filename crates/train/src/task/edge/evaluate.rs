@@ -9,7 +9,7 @@ use super::labels::EdgePrediction;
 use super::splits::Split;
 use crate::embeddings::Rows;
 use crate::encoder::Encoder;
-use crate::evaluation::{Embedded, Evaluation, Forwards, Scores, by_shares};
+use crate::evaluation::{ClassScores, Embedded, Evaluation, Forwards, Scores, by_shares, classes};
 use crate::task::edge_scores::{EdgeBatch, EdgeScores};
 use crate::task::ends::embeddings_before;
 use crate::task::objective::Targets;
@@ -83,24 +83,38 @@ pub(super) fn in_time<E: Encoder>(
     })
 }
 
-/// The evaluation of `score`, which gives the scores of a split and its mean loss.
+/// The evaluation of `score`, which gives those of a split.
 fn evaluation(
     task: &EdgePrediction,
-    score: impl Fn(&Split) -> Result<(Scores, f64)>,
+    score: impl Fn(&Split) -> Result<Found>,
 ) -> Result<Evaluation> {
     let [validated, tested] = task.config.evaluate.scored();
-    let of = |scored: bool, split| if scored { score(split) } else { Ok((Scores::new(), 0.0)) };
-    let (valid, valid_loss) = of(validated, &task.splits.valid)?;
-    let (test, _) = of(tested, &task.splits.test)?;
-    Ok(Evaluation { valid, valid_loss, test, ..Evaluation::default() })
+    let of = |scored: bool, split| if scored { score(split) } else { Ok(Found::default()) };
+    let valid = of(validated, &task.splits.valid)?;
+    let test = of(tested, &task.splits.test)?;
+    Ok(Evaluation {
+        valid: valid.scores,
+        valid_loss: valid.loss,
+        test: test.scores,
+        classes: classes(valid.classes, test.classes),
+        ..Evaluation::default()
+    })
 }
 
 /// The scores of a split, and its mean loss.
+#[derive(Default)]
+struct Found {
+    scores: Scores,
+    loss: f64,
+    classes: Option<ClassScores>,
+}
+
+/// Scores a split.
 fn score(
     task: &EdgePrediction,
     split: &Split,
     logits: impl Fn(&[u32]) -> Result<Tensor>,
-) -> Result<(Scores, f64)> {
+) -> Result<Found> {
     let places: Vec<u32> = (0..split.edges.len() as u32).collect();
     let mut scorer = task.objective.scorer();
     for places in places.chunks(EDGES) {
@@ -108,7 +122,7 @@ fn score(
         let each: Vec<u32> = (0..places.len() as u32).collect();
         scorer.add(&logits, &each, &Targets::of(&split.labels, places));
     }
-    Ok((scorer.scores(), scorer.loss()))
+    Ok(Found { scores: scorer.scores(), loss: scorer.loss(), classes: scorer.classes() })
 }
 
 /// Predictions for some edges of a split.

@@ -77,6 +77,7 @@ pub(super) fn among_all(
         test: scores(&test),
         relations: relations(links, &test),
         leakage: None,
+        ..Evaluation::default()
     })
 }
 

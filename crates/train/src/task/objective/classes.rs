@@ -8,7 +8,7 @@ use gnarl_nn::{Tape, Tensor, Var};
 use super::compare::{Objective, Scorer};
 use super::metric::{MetricScores, NamedMetric};
 use super::targets::Targets;
-use crate::evaluation::Scores;
+use crate::evaluation::{ClassScores, Confusion, Scores};
 
 /// Classification, scored by one metric.
 pub(super) struct Classes(NamedMetric);
@@ -48,11 +48,14 @@ impl Objective for Classes {
     }
 
     fn scorer(&self) -> Box<dyn Scorer + '_> {
-        Box::new(ClassScorer(self.0.scores()))
+        Box::new(ClassScorer { scores: self.0.scores(), confusion: Confusion::default() })
     }
 }
 
-struct ClassScorer<'a>(MetricScores<'a>);
+struct ClassScorer<'a> {
+    scores: MetricScores<'a>,
+    confusion: Confusion,
+}
 
 impl Scorer for ClassScorer<'_> {
     fn add(&mut self, predictions: &Tensor, rows: &[u32], targets: &Targets) {
@@ -61,15 +64,20 @@ impl Scorer for ClassScorer<'_> {
             cross_entropy(predictions.row(row as usize), class as usize)
         };
         let loss = rows.iter().zip(classes).map(of).sum();
-        self.0.add(predictions, rows, metrics::Targets::Classes(classes), loss);
+        self.scores.add(predictions, rows, metrics::Targets::Classes(classes), loss);
+        self.confusion.add(predictions, rows, classes);
     }
 
     fn scores(&self) -> Scores {
-        self.0.scores()
+        self.scores.scores()
     }
 
     fn loss(&self) -> f64 {
-        self.0.loss()
+        self.scores.loss()
+    }
+
+    fn classes(&self) -> Option<ClassScores> {
+        self.confusion.scores()
     }
 }
 

@@ -6,7 +6,7 @@ use gnarl_nn::metrics::smaller_is_better;
 use gnarl_nn::{Tape, Tensor, Var};
 
 use super::targets::Targets;
-use crate::evaluation::Scores;
+use crate::evaluation::{ClassScores, Scores};
 
 /// The comparison of predictions with targets, whatever model makes them.
 ///
@@ -52,4 +52,9 @@ pub trait Scorer: Send {
 
     /// The mean loss of the examples; 0 of none. Of weights with equal scores those with the smaller loss are better.
     fn loss(&self) -> f64;
+
+    /// Counts of each class, where an example has one.
+    fn classes(&self) -> Option<ClassScores> {
+        None
+    }
 }

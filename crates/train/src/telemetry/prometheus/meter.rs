@@ -5,12 +5,15 @@ use std::sync::Arc;
 use prometheus_client::metrics::counter::Counter;
 
 use super::board::{Board, OfRank, OfScore, OfStage, Seconds};
+use super::events::Events;
 use crate::telemetry::{EpochRecord, Stages, Tally};
 
 /// One rank's own numbers, not the mean over ranks.
 #[derive(Debug, Clone)]
 pub struct Meter {
     board: Arc<Board>,
+    /// Where epochs are told, by one rank of each process.
+    events: Option<Arc<Events>>,
     rank: usize,
     steps: Counter,
     edges: Counter,
@@ -20,7 +23,12 @@ pub struct Meter {
 
 impl Meter {
     /// A meter at 0, for a rank of a run of `planned` epochs.
-    pub(super) fn new(board: &Arc<Board>, rank: usize, planned: usize) -> Self {
+    pub(super) fn new(
+        board: &Arc<Board>,
+        events: Option<Arc<Events>>,
+        rank: usize,
+        planned: usize,
+    ) -> Self {
         let of = OfRank { rank };
         board.epoch.get_or_create(&of).set(0);
         board.planned.get_or_create(&of).set(planned as i64);
@@ -31,6 +39,7 @@ impl Meter {
             seeds: board.seeds.get_or_create_owned(&of),
             stages: Stages::NAMES.map(stage),
             board: board.clone(),
+            events,
             rank,
         }
     }
@@ -64,6 +73,9 @@ impl Meter {
         for (metric, &score) in &record.valid {
             let of = OfScore { rank: self.rank, metric: metric.clone() };
             board.score.get_or_create(&of).set(score);
+        }
+        if let Some(events) = &self.events {
+            events.publish(record);
         }
     }
 }

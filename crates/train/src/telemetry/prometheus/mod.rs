@@ -1,7 +1,8 @@
 //! Prometheus metrics of a running training.
 //!
 //! In: the counters of every rank at each step, and the figures of each epoch. Out: a page in the
-//! text format of OpenMetrics, for Prometheus to scrape, at `/metrics` of `output.metrics_listen`.
+//! text format of OpenMetrics, for Prometheus to scrape, at `/metrics` of `output.metrics_listen`; at `/` a page for people,
+//! which grows with each epoch (`events.rs`, `live.html`).
 //! Ranks that are threads of one process share its page; each has its own `rank` there. Batch workers and coordinators have
 //! pages of their own (`roles.rs`).
 //!
@@ -10,6 +11,7 @@
 
 mod board;
 mod endpoint;
+mod events;
 mod meter;
 #[cfg(feature = "serve")]
 mod roles;
@@ -23,7 +25,8 @@ use gnarl_common::{Context, Result};
 use gnarl_config::RunConfig;
 
 use board::Board;
-use endpoint::Endpoint;
+use endpoint::{Endpoint, Pages};
+use events::Events;
 
 pub use meter::Meter;
 #[cfg(feature = "serve")]
@@ -32,8 +35,11 @@ pub(crate) use roles::{Figure, Reading, RoleMetrics};
 /// The metrics of one process. They are served until this value is dropped.
 pub struct Metrics {
     board: Arc<Board>,
+    /// Events of the process, which its first rank tells.
+    events: Arc<Events>,
+    first: usize,
     planned: usize,
-    _endpoint: Option<Endpoint>,
+    endpoint: Option<Endpoint>,
 }
 
 impl Metrics {
@@ -44,16 +50,21 @@ impl Metrics {
     /// instance because another program listens there.
     pub fn start(config: &RunConfig, rank: usize) -> Result<Self> {
         let board = Arc::new(Board::new());
+        let events = Arc::new(Events::new(config.train.epochs));
         let listen = config.output.metrics_listen.map(|listen| {
             let board = board.clone();
-            Endpoint::start(listen.of_rank(rank)?, move || board.page())
+            let metrics = Box::new(move || board.page());
+            let pages = Pages { metrics, events: Some(events.clone()) };
+            Endpoint::start(listen.of_rank(rank)?, pages)
         });
         let endpoint = listen.transpose().while_doing(|| "output.metrics_listen")?;
-        Ok(Self { board, planned: config.train.epochs, _endpoint: endpoint })
+        let planned = config.train.epochs;
+        Ok(Self { board, events, first: rank, planned, endpoint })
     }
 
     /// The meter of `rank`.
     pub fn meter(&self, rank: usize) -> Meter {
-        Meter::new(&self.board, rank, self.planned)
+        let events = (rank == self.first && self.endpoint.is_some()).then(|| self.events.clone());
+        Meter::new(&self.board, events, rank, self.planned)
     }
 }

@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::board::about_process;
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Pages};
 
 /// A metric at the moment its page is asked for.
 pub(crate) struct Figure {
@@ -46,13 +46,14 @@ impl RoleMetrics {
         let mut registry = Registry::default();
         about_process(&mut registry);
         registry.register_collector(Box::new(Figures(read)));
-        let page = move || {
+        let metrics = move || {
             let mut page = String::new();
             // Only writing can fail, and a string takes everything.
             let _ = encode(&mut page, &registry);
             page
         };
-        let endpoint = address.map(|address| Endpoint::start(address, page)).transpose();
+        let pages = Pages { metrics: Box::new(metrics), events: None };
+        let endpoint = address.map(|address| Endpoint::start(address, pages)).transpose();
         Ok(Self { _endpoint: endpoint.while_doing(|| "--metrics-listen")? })
     }
 }

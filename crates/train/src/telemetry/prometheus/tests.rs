@@ -1,5 +1,5 @@
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use gnarl_common::Kind;
@@ -112,7 +112,8 @@ fn only_the_page_is_served() {
     assert!(names(body).contains("gnarl_steps_total"), "{body}");
     for (request, status) in [
         ("GET /metrics?of=all HTTP/1.0\r\n\r\n", "200"),
-        ("GET / HTTP/1.1\r\n\r\n", "404"),
+        ("GET / HTTP/1.1\r\n\r\n", "200"),
+        ("GET /live.html HTTP/1.1\r\n\r\n", "404"),
         ("GET /metrics/../etc HTTP/1.1\r\n\r\n", "404"),
         ("POST /metrics HTTP/1.1\r\n\r\n", "405"),
         ("no request\r\n\r\n", "400"),
@@ -121,6 +122,92 @@ fn only_the_page_is_served() {
         let answer = ask(address, request);
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
     }
+}
+
+/// A client of events that has read the head of the response.
+fn follow(address: SocketAddr, field: &str) -> BufReader<TcpStream> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(format!("GET /events HTTP/1.1\r\n{field}\r\n").as_bytes()).unwrap();
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    assert_eq!(line, "HTTP/1.1 200 OK\r\n");
+    while line != "\r\n" {
+        line.clear();
+        reader.read_line(&mut line).unwrap();
+    }
+    reader
+}
+
+/// The next event: its lines.
+fn event(reader: &mut impl BufRead) -> Vec<String> {
+    let lines = reader.lines().map(Result::unwrap);
+    lines.take_while(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn epochs_are_events_until_the_run_ends() {
+    let (config, address) = served();
+    let metrics = Metrics::start(&config, 0).unwrap();
+    let [first, second] = [0, 1].map(|rank| metrics.meter(rank));
+    let tell = |epoch: usize| {
+        let valid = Scores::from([("accuracy".into(), 0.5)]);
+        let record = EpochRecord { epoch, loss: 0.25, lr: 0.5, valid, ..EpochRecord::default() };
+        [&first, &second].into_iter().for_each(|meter| meter.epoch(&record));
+    };
+    tell(1);
+    let mut client = follow(address, "");
+    let found = event(&mut client);
+    let run = found[0].strip_suffix("-0").unwrap().to_string();
+    let data: serde_json::Value =
+        serde_json::from_str(found[1].strip_prefix("data: ").unwrap()).unwrap();
+    assert_eq!(
+        (&data["epoch"], &data["epochs"], &data["loss"]),
+        (&1.into(), &100.into(), &0.25.into())
+    );
+    assert_eq!(data["valid"]["accuracy"], 0.5);
+    tell(2);
+    assert_eq!(event(&mut client)[0], format!("{run}-1"), "one of the ranks tells each epoch");
+    tell(3);
+    let mut again = follow(address, &format!("Last-Event-{}-1\r\n", run.replace("id", "ID")));
+    for client in [&mut client, &mut again] {
+        assert_eq!(event(client)[0], format!("{run}-2"));
+    }
+    drop(metrics);
+    for mut client in [client, again] {
+        assert_eq!(event(&mut client), ["event: end", "data: {}"]);
+        assert_eq!(client.read_line(&mut String::new()).unwrap(), 0, "the connection is closed");
+    }
+}
+
+#[test]
+fn clients_that_read_nothing_keep_nobody_waiting() {
+    let (config, address) = served();
+    let metrics = Metrics::start(&config, 0).unwrap();
+    let meter = metrics.meter(0);
+    let clients: Vec<_> = (0..events::MOST_CLIENTS).map(|_| follow(address, "")).collect();
+    assert!(ask(address, "GET /events HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 503 "));
+    let silent: Vec<_> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
+    // More than all buffers of the connections take.
+    let verdict = EpochRecord::default();
+    (1..=20_000).for_each(|epoch| meter.epoch(&EpochRecord { epoch, ..verdict.clone() }));
+    assert!(
+        ask(address, "GET /metrics HTTP/1.1\r\n\r\n").contains("gnarl_epoch{rank=\"0\"} 20000")
+    );
+    drop((silent, clients));
+}
+
+#[test]
+fn the_live_page_asks_nobody_else() {
+    let page = include_str!("live.html").replace("http://www.w3.org/2000/svg", "");
+    assert!(!page.contains("://") && !page.contains(" src="), "{page}");
+    let (config, address) = served();
+    let _metrics = Metrics::start(&config, 0).unwrap();
+    let answer = ask(address, "GET / HTTP/1.1\r\n\r\n");
+    assert!(
+        answer.contains("default-src 'none'") && answer.contains("<!DOCTYPE html>"),
+        "{answer}"
+    );
 }
 
 #[test]
