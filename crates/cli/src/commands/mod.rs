@@ -20,7 +20,7 @@ pub mod serve_model;
 pub mod train;
 pub mod work;
 
-use gnarl_common::Result;
+use gnarl_common::{Result, integrity};
 use serde_json::Value;
 
 use crate::args::Command;
@@ -31,17 +31,25 @@ pub fn run(command: Command) -> Result<Value> {
         Command::Import(args) => import::run(&args),
         Command::Generate(args) => generate::run(args),
         Command::Partition(args) => partition::run(&args),
-        Command::Plan(args) => plan::run(&args),
+        Command::Plan(args) => checked(|| plan::run(&args)),
         Command::Train(args) => train::run(&args),
         Command::Sample(args) => sample::run(&args),
         Command::Work(args) => work::run(&args),
         Command::Repeat(args) => bench::accuracy::run(&args),
         Command::Compare(args) => compare::run(&args),
-        Command::Eval(args) => eval::run(&args),
-        Command::Infer(args) => infer::run(&args),
+        Command::Eval(args) => checked(|| eval::run(&args)),
+        Command::Infer(args) => checked(|| infer::run(&args)),
         Command::Inspect(args) => inspect::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::ServeModel(args) => serve_model::run(&args),
         Command::Bench(args) => bench::run(args.what),
     }
+}
+
+/// The result of a command that reads files, once their checksums are known to agree.
+fn checked(run: impl FnOnce() -> Result<Value>) -> Result<Value> {
+    let _checksums = integrity::in_background()?;
+    let result = run()?;
+    integrity::settle()?;
+    Ok(result)
 }

@@ -11,6 +11,7 @@ mod edges;
 mod errors;
 #[cfg(feature = "serve")]
 mod faults;
+mod flipped;
 mod heterogeneous;
 mod import;
 #[cfg(feature = "serve")]

@@ -32,6 +32,7 @@ use memmap2::Mmap;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::memory;
 use queue::Queue;
 
 /// Bytes up to which a file is compared at once.
@@ -153,6 +154,23 @@ impl Drop for Background {
 /// If one is, naming it.
 pub fn so_far() -> Result<()> {
     FILES.queue.found()
+}
+
+/// Compares the checksums that were not compared yet before a result is final, as far as the files fit the memory that is
+/// free; a word in the log says what is left.
+///
+/// # Errors
+/// As [`finish`].
+pub fn settle() -> Result<()> {
+    let free = memory::available().map_or(u64::MAX, |available| available.left);
+    let left = finish(free)?;
+    if left > 0 {
+        tracing::info!(
+            "checksums of {} were not compared: 'gnarl inspect --verify' does",
+            memory::gib(left as f64)
+        );
+    }
+    Ok(())
 }
 
 /// Compares the checksums that were not compared yet, by all threads, as far as the files have no more than `most` bytes

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::durable;
 use super::interrupt::Temporary;
 use crate::error::{Error, Result, ResultExt};
 
@@ -45,8 +46,11 @@ impl AtomicFile {
     /// If the disk is full; an existing file stays.
     pub fn commit(self) -> Result<()> {
         let Self { out, file, name } = self;
-        file.sync_all().at(&out)?;
-        name.commit(|tmp| std::fs::rename(tmp, &out).at(&out))
+        durable::sync_file(&file, &out)?;
+        name.commit(|tmp| {
+            std::fs::rename(tmp, &out).at(&out)?;
+            durable::sync_parent(&out)
+        })
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Claim;
 use super::claim::Joined;
 use super::interrupt::Temporary;
 use super::sweep::OLD;
+use super::{Claim, durable};
 use crate::error::{Error, Result, ResultExt};
+use crate::integrity;
 
 /// A folder being written beside its place. Dropping it removes it.
 #[derive(Debug)]
@@ -48,12 +49,15 @@ impl Staging {
         self.claim.claim()
     }
 
-    /// Gives the folder its name, replacing an existing one if the claim allows it.
+    /// Gives the folder its name, replacing an existing one if the claim allows it: once all that it holds is on disk, so that
+    /// a power cut leaves the old folder or the new one, whole.
     ///
     /// # Errors
-    /// If the file system reports an error; an existing folder stays.
+    /// If the file system reports an error, or a file that was read is damaged; an existing folder stays.
     pub fn commit(self) -> Result<()> {
         let Self { out, folder, claim } = self;
+        integrity::settle()?;
+        durable::sync_tree(folder.path())?;
         let renamed = folder.commit(|tmp| replace_dir(tmp, &out));
         drop(claim);
         renamed
@@ -65,15 +69,19 @@ impl Staging {
 fn replace_dir(tmp: &Path, out: &Path) -> Result<()> {
     let empty = std::fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_none());
     if !out.exists() || empty {
-        return std::fs::rename(tmp, out).at(out);
+        std::fs::rename(tmp, out).at(out)?;
+        return durable::sync_parent(out);
     }
     if exchange(tmp, out) {
+        // The old folder is removed once the new one has its name for good.
+        durable::sync_parent(out)?;
         return std::fs::remove_dir_all(tmp).at(tmp);
     }
     let mut old = tmp.as_os_str().to_owned();
     old.push(OLD);
     std::fs::rename(out, &old).at(out)?;
     std::fs::rename(tmp, out).at(out)?;
+    durable::sync_parent(out)?;
     std::fs::remove_dir_all(&old).at(&old)
 }
 

@@ -13,6 +13,7 @@
 //! - [`interrupt`] removes all of them when the process has to end early.
 
 mod claim;
+mod durable;
 mod file;
 mod folder;
 pub mod interrupt;

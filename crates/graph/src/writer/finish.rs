@@ -1,7 +1,5 @@
 //! The end of writing a dataset: topology, checks of the whole, and its name.
 
-use std::path::Path;
-
 use gnarl_common::{Context, DType, Error, Result, ResultExt};
 
 use super::{DatasetWriter, FinishOptions, IdWidth, edge_stem};
@@ -28,7 +26,6 @@ impl DatasetWriter {
         let path = self.tmp_dir().join(MANIFEST);
         let text = serde_json::to_string_pretty(&self.manifest).expect("manifests serialise");
         std::fs::write(&path, text).at(&path)?;
-        sync_dir(self.tmp_dir())?;
         let Self { out, staging, .. } = self;
         staging.commit()?;
         Dataset::open(&out)
@@ -143,12 +140,4 @@ fn common(a: &[u64], b: &[u64]) -> Option<u64> {
         }
     }
     None
-}
-
-fn sync_dir(dir: &Path) -> Result<()> {
-    for entry in std::fs::read_dir(dir).at(dir)? {
-        let path = entry.at(dir)?.path();
-        std::fs::File::open(&path).at(&path)?.sync_all().at(&path)?;
-    }
-    Ok(())
 }

@@ -28,6 +28,9 @@ const OUTER: &str = "outer.";
 /// Metadata key of the files of owners.
 const OWNED: &str = "embeddings";
 
+/// Metadata key of the checksum of all other metadata and of the arrays; checkpoints of earlier versions have none.
+const CHECKSUM: &str = "crc32";
+
 /// Writes the state to `dir`, with all rows of each table, so that a run can continue with any
 /// number of ranks. Rows in files were written by their owners before.
 ///
@@ -63,6 +66,9 @@ pub fn save(dir: &Path, state: &TrainState, tables: &[Whole<'_>]) -> Result<()> 
         let files = serde_json::to_string(&files).map_err(corrupt)?;
         metadata.insert(OWNED.to_string(), files);
     }
+    let arrays = tensors.iter().map(|tensor| (tensor.name.as_str(), tensor.bytes));
+    let checksum = checksum(&metadata, arrays.collect());
+    metadata.insert(CHECKSUM.to_string(), format!("{checksum:08x}"));
     let written = write(&dir.join(CHECKPOINT), &tensors, metadata);
     let advised =
         written.map_err(|e| e.hint("the previous checkpoint can be resumed with --resume"));
@@ -105,12 +111,47 @@ pub fn atomic_write(path: &Path, bytes: &[u8]) -> Result<()> {
     file.commit()
 }
 
-/// The bytes of the checkpoint in `dir`.
+/// The checksum of metadata and arrays, but for the one among the metadata: CRC-32 of names, lengths and contents.
+fn checksum(metadata: &HashMap<String, String>, mut arrays: Vec<(&str, &[u8])>) -> u32 {
+    let texts = metadata.iter().filter(|(name, _)| *name != CHECKSUM);
+    let mut texts: Vec<_> = texts.map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
+    texts.sort_unstable();
+    arrays.sort_unstable_by_key(|(name, _)| *name);
+    let mut crc = crc32fast::Hasher::new();
+    for (name, bytes) in texts.into_iter().chain(arrays) {
+        crc.update(format!("{name} {} ", bytes.len()).as_bytes());
+        crc.update(bytes);
+    }
+    crc.finalize()
+}
+
+/// The bytes of the checkpoint in `dir`, whose checksum is compared.
 ///
 /// # Errors
-/// If there is none.
+/// If there is none, or it is damaged.
 pub fn read(dir: &Path) -> Result<Buf<u8>> {
-    Buf::map(&dir.join(CHECKPOINT))
+    let path = dir.join(CHECKPOINT);
+    let bytes = Buf::map(&path)?;
+    verify(&bytes).map_err(|e| e.context(format!("reading {}", path.display())))?;
+    Ok(bytes)
+}
+
+/// Compares the checksum of a checkpoint, if it has one.
+///
+/// # Errors
+/// If it differs, or the file has another form.
+fn verify(bytes: &[u8]) -> Result<()> {
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(corrupt)?;
+    let none = HashMap::new();
+    let metadata = metadata.metadata().as_ref().unwrap_or(&none);
+    let Some(expected) = metadata.get(CHECKSUM) else { return Ok(()) };
+    let tensors = SafeTensors::deserialize(bytes).map_err(corrupt)?;
+    let arrays: Vec<_> = tensors.iter().map(|(name, tensor)| (name, tensor.data())).collect();
+    match format!("{:08x}", checksum(metadata, arrays)) == *expected {
+        true => Ok(()),
+        false => Err(corrupt("its checksum differs")
+            .hint("start anew with --restart, or copy the run's folder from elsewhere")),
+    }
 }
 
 /// Decodes the bytes of a checkpoint in `dir` to the state of a rank; `start` is its initial state.
@@ -295,10 +336,22 @@ mod tests {
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
         let told = || {
-            let read = read(dir.path()).unwrap();
-            decode(&read, dir.path(), state()).unwrap_err().to_string()
+            let decoded = read(dir.path()).and_then(|read| decode(&read, dir.path(), state()));
+            decoded.unwrap_err().to_string()
         };
         assert!(told().contains("damaged"), "{}", told());
+        // R15: every flip is found, in the metadata, the names and the values.
+        for place in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[place] ^= 1 << (place % 8);
+            std::fs::write(&path, &flipped).unwrap();
+            let found = read(dir.path()).and_then(|read| decode(&read, dir.path(), state()));
+            if let Ok(found) = found {
+                // Padding of the header, which says nothing.
+                assert_eq!(found.progress, state().progress, "byte {place}");
+                assert_eq!(found.params.flat(), state().params.flat(), "byte {place}");
+            }
+        }
         let mut impossible = state();
         impossible.progress.unevaluated = vec![Default::default()];
         write(dir.path(), &impossible);

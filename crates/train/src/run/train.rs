@@ -8,7 +8,7 @@ use std::time::Duration;
 use gnarl_common::memory::{Resident, resident};
 use gnarl_common::staging::interrupt::{self, Stoppable};
 use gnarl_common::staging::sweep_files;
-use gnarl_common::{Buf, Context, Error, Home, Result, ResultExt};
+use gnarl_common::{Buf, Context, Error, Home, Result, ResultExt, integrity};
 use gnarl_config::{EvaluateOn, RowStore, RunConfig, Strategy};
 use gnarl_engine::{Communicator, local};
 use gnarl_partition::{PartitionManifest, PartitionedDataset};
@@ -391,6 +391,7 @@ impl<'a> Run<'a> {
             interrupt::advise(go_on(state.progress.epoch));
             Ok(())
         };
+        let _checksums = integrity::in_background()?;
         // Between epochs the strategies poll for requests to stop.
         let _stoppable = Stoppable::new("at the end of this epoch");
         interrupt::advise(go_on(state.progress.epoch));
@@ -433,6 +434,7 @@ impl<'a> Run<'a> {
         let state = if lead { pulse.while_working(train)? } else { train()? };
         let rows = state.tables.into_iter().map(|table| table.into_best_on_first(comm));
         let rows = rows.collect::<Result<_>>()?;
+        integrity::settle()?;
         Ok(Trained { progress: state.progress, weights: state.best, rows })
     }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use gnarl_common::staging::interrupt;
-use gnarl_common::{Error, Kind, Result};
+use gnarl_common::{Error, Kind, Result, integrity};
 use gnarl_engine::Communicator;
 
 use crate::run::checkpoint::owned_files;
@@ -93,13 +93,14 @@ impl<'a> Keeper<'a> {
     /// state.
     ///
     /// # Errors
-    /// If the disk is full or a rank fails; [`Kind::Interrupted`] after a checkpoint, if a stop was
-    /// requested.
+    /// If the disk is full or a rank fails, or a file that is read was found to be damaged; [`Kind::Interrupted`] after a
+    /// checkpoint, if a stop was requested.
     pub fn after_epoch(
         &mut self,
         state: &mut TrainState,
         optimizers: &mut dyn FnMut(&mut TrainState) -> Result<()>,
     ) -> Result<()> {
+        integrity::so_far()?;
         let finished =
             state.progress.stopped || state.progress.epoch == self.session.config.train.epochs;
         // A request to stop may have reached any rank.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use gnarl_common::staging::interrupt::{self, Stoppable};
-use gnarl_common::{Context, Result, ResultExt};
+use gnarl_common::{Context, Result, ResultExt, integrity};
 use gnarl_loader::{BatchMaker, LoaderGraph, PartsOptions};
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{Access, DeferredBatches, Limits, ServedPart, Server, ServerConfig, read_token};
@@ -23,6 +23,8 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         .iter()
         .map(|&part| ServedPart::open(&parts, part).map(Arc::new))
         .collect::<Result<_>>()?;
+    // What is served is what was written: all of it, before the first client may ask.
+    integrity::finish(u64::MAX).while_doing(|| "comparing checksums of the parts to serve")?;
     let config = config(args)?;
     let deferred = args.batches.then(DeferredBatches::default);
     let start = Instant::now();
