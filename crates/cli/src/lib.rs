@@ -13,6 +13,8 @@ mod args;
 mod commands;
 mod help;
 mod output;
+#[cfg(unix)]
+mod shortened;
 mod signals;
 mod unknown;
 

@@ -28,6 +28,8 @@ pub fn start() -> Result<()> {
     #[cfg(unix)]
     signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)))
         .map_err(failed)?;
+    #[cfg(unix)]
+    crate::shortened::start()?;
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
     let (heard, hear) = channel();
     let forward = move || signals.forever().try_for_each(|signal| heard.send(signal));

@@ -36,6 +36,8 @@ mod sample;
 mod serve;
 #[cfg(feature = "serve")]
 mod serve_model;
+#[cfg(target_os = "linux")]
+mod shortened;
 mod tables;
 mod train;
 #[cfg(feature = "serve")]
