@@ -75,7 +75,11 @@ impl Roles {
         let mut roles = vec![Role::None; dataset.manifest().node_type(node_type)?.count as usize];
         for (name, role) in Role::SPLITS {
             for &id in dataset.split(node_type, name)?.unwrap_or_default().iter() {
-                roles[id as usize] = role;
+                let of_node = usize::try_from(id).ok().and_then(|node| roles.get_mut(node));
+                *of_node.ok_or_else(|| {
+                    let place = dataset.dir().display();
+                    Error::invalid(format!("{place}: split '{name}': there is no node {id}"))
+                })? = role;
             }
         }
         Ok(Self(roles))

@@ -11,6 +11,7 @@ use gnarl_graph::blocks::Schema;
 use gnarl_graph::{Column, ColumnSpec, Dataset, Triple};
 use serde::{Deserialize, Serialize};
 
+use crate::edge_cut::partitioner::MAX_PARTS;
 use crate::part_layout::PartLayout;
 use crate::report::PartitionReport;
 use crate::write::buckets::{BUCKETS, BucketFiles, EdgeBuckets};
@@ -460,5 +461,25 @@ fn read(dir: &Path) -> Result<PartitionManifest> {
             manifest.format, manifest.version
         )));
     }
+    check_counts(&manifest)?;
     Ok(manifest)
+}
+
+/// Rejects a manifest whose lists by part, which readers index, are not of its number of parts.
+fn check_counts(manifest: &PartitionManifest) -> Result<()> {
+    let parts = manifest.parts;
+    let wrong = |what: &str| Err(Error::invalid(format!("{PARTITION}: {what} of {parts} parts")));
+    if !(1..=MAX_PARTS).contains(&parts) {
+        return wrong("an impossible partition");
+    }
+    if manifest.part_counts.len() != parts {
+        return wrong("part_counts are not those");
+    }
+    for of in &manifest.node_types {
+        let spans = of.ranges.first() == Some(&0) && of.ranges.last() == Some(&of.count);
+        if of.ranges.len() != parts + 1 || !of.ranges.is_sorted() || !spans {
+            return wrong(&format!("the ranges of '{}' are not those", of.name));
+        }
+    }
+    Ok(())
 }

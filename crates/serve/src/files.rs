@@ -65,11 +65,33 @@ impl Files {
             Error::usage(format!("the server does not give a file '{name}'"))
                 .hint(format!("it gives: {}", known.join(", ")))
         })?;
-        let size = bytes.saturating_sub(*from).min(PIECE);
+        // Files have no positions beyond 2⁶³, which a client may ask for.
+        let from = (*from).min(*bytes);
+        let size = (bytes - from).min(PIECE);
         let mut read = vec![0; size as usize];
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = file.seek(SeekFrom::Start(*from)).and_then(|_| file.read_exact(&mut read));
+        let found = file.seek(SeekFrom::Start(from)).and_then(|_| file.read_exact(&mut read));
         found.at(Path::new(name))?;
         bytes_batch(&read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::codec::bytes_of;
+
+    /// A place beyond 2⁶³ was an error of the server's system.
+    #[test]
+    fn pieces_beyond_the_end_are_empty() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"abc").unwrap();
+        let files = Files(BTreeMap::from([("a".into(), (Mutex::new(file), 3))]));
+        for (from, expected) in [(0, &b"abc"[..]), (2, b"c"), (3, b""), (4, b""), (u64::MAX, b"")] {
+            let piece = files.read(&FilePiece { file: "a".into(), from }).unwrap();
+            assert_eq!(bytes_of(&[piece]).unwrap(), expected, "{from}");
+        }
     }
 }

@@ -34,6 +34,9 @@ mod faults;
 #[cfg(feature = "serve")]
 mod feed;
 mod fit;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod json;
 pub mod pipeline;
 mod registry;

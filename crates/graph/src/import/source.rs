@@ -87,7 +87,10 @@ impl Npz {
         if entry.compression() == zip::CompressionMethod::Stored
             && let Some(start) = entry.data_start()
         {
-            let end = start + entry.size();
+            // The archive's directory says where members end: no reader may take memory for more than there is.
+            let length = std::fs::metadata(&self.path).at(&self.path)?.len();
+            let end = start.checked_add(entry.size()).filter(|&end| end <= length);
+            let end = end.ok_or_else(|| bad(&"it reaches beyond the end of the archive"))?;
             return Ok(Source {
                 path: self.path.clone(),
                 name: label,

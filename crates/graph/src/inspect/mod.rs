@@ -25,6 +25,9 @@ use crate::manifest::{EdgeFacts, EdgeType, NodeType, Triple};
 use crate::narrow::Narrow;
 use homophily::Mixing;
 
+/// Most classes whose nodes are counted: a count of classes, and a label, are numbers of a file.
+const MOST_CLASSES: usize = 1 << 20;
+
 /// The description of a dataset.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
@@ -79,7 +82,7 @@ pub struct LabelReport {
     pub classes: usize,
     /// Number of labeled nodes (with any label in multi-label data).
     pub labelled: u64,
-    /// Nodes of each class.
+    /// Nodes of each class; empty of more than a million classes.
     pub histogram: Vec<u64>,
 }
 
@@ -107,7 +110,7 @@ pub struct EdgeReport {
     /// In-degrees of the destinations.
     pub in_degrees: Degrees,
     /// Label agreement along edges; `None` unless both endpoints are of one node type with one
-    /// label per node.
+    /// label per node, of at most a million classes.
     pub homophily: Option<Homophily>,
     /// Columns besides the endpoints and the topology.
     pub other_columns: Vec<String>,
@@ -175,15 +178,19 @@ fn is_labelled(labels: &Labels, node: usize) -> bool {
 }
 
 fn label_report(labels: &Labels) -> LabelReport {
-    let mut histogram = vec![0u64; labels.outputs()];
+    let counted = labels.outputs() <= MOST_CLASSES;
+    let mut histogram = vec![0u64; if counted { labels.outputs() } else { 0 }];
     match labels {
         Labels::Single { classes, .. } => {
-            for &class in classes.iter().filter(|&&c| c >= 0) {
+            let mut labelled = 0;
+            for class in classes.iter().filter_map(|&class| usize::try_from(class).ok()) {
+                labelled += 1;
                 // A label beyond the stated classes is counted all the same, to be seen.
-                histogram.resize(histogram.len().max(class as usize + 1), 0);
-                histogram[class as usize] += 1;
+                if counted && class < MOST_CLASSES {
+                    histogram.resize(histogram.len().max(class + 1), 0);
+                    histogram[class] += 1;
+                }
             }
-            let labelled = histogram.iter().sum();
             LabelReport { kind: "single", classes: labels.outputs(), labelled, histogram }
         }
         Labels::Multi { values, tasks } => {
@@ -208,7 +215,9 @@ fn edge_report(
 ) -> Result<EdgeReport> {
     let labels = if t.triple.src == t.triple.dst { dataset.labels(&t.triple.src)? } else { None };
     let mut mixing = match &labels {
-        Some(Labels::Single { classes, count }) => Some(Mixing::new(classes, *count)),
+        Some(Labels::Single { classes, count }) if *count <= MOST_CLASSES => {
+            Some(Mixing::new(classes, *count))
+        }
         _ => None,
     };
     let mut edges = dataset.edges_of(&t.triple)?;

@@ -55,7 +55,9 @@ impl Display for LabelReport {
         if classes.len() > TOP_CLASSES {
             list.push(format!("{} more", classes.len() - TOP_CLASSES));
         }
-        line(f, "labels", format!("{} {what} ({})", self.classes, list.join(", ")))
+        let counts =
+            if list.is_empty() { String::new() } else { format!(" ({})", list.join(", ")) };
+        line(f, "labels", format!("{} {what}{counts}", self.classes))
     }
 }
 

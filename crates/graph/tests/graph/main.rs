@@ -1,6 +1,7 @@
 //! Importers, datasets and generators, through files.
 
 mod common;
+mod damaged;
 mod dataset;
 mod edge_labels;
 mod generate;

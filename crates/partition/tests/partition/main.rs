@@ -4,6 +4,7 @@ mod assess;
 mod buckets;
 mod common;
 mod conformance;
+mod damaged;
 mod edge_conformance;
 mod edge_real;
 mod graphs;

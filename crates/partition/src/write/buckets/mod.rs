@@ -13,6 +13,8 @@ use gnarl_common::error::{Error, Result, ResultExt};
 use gnarl_graph::{ColumnSpec, Triple};
 use serde::{Deserialize, Serialize};
 
+use crate::edge_cut::partitioner::MAX_PARTS;
+
 pub use load::{BucketFiles, LoadedBucket};
 pub use reader::{Bucket, EdgeBuckets};
 pub(crate) use write::write;
@@ -69,6 +71,10 @@ impl BucketsManifest {
         let text = std::fs::read_to_string(&path).at(&path)?;
         let manifest: Self = serde_json::from_str(&text)
             .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+        if manifest.parts > MAX_PARTS {
+            let parts = manifest.parts;
+            return Err(Error::invalid(format!("{}: {parts} parts", path.display())));
+        }
         let known = (OLDEST..=BUCKETS_VERSION).contains(&manifest.version);
         if manifest.format == FORMAT && known {
             return Ok(manifest);
