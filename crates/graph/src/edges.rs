@@ -139,7 +139,7 @@ pub(crate) struct IdReader {
     check: Option<Check>,
 }
 
-/// What ids must be, and the checksum of those read so far.
+/// A bound of ids, and the checksum of those read so far.
 struct Check {
     nodes: u64,
     expected: u32,
@@ -163,8 +163,16 @@ impl IdReader {
         file.seek(SeekFrom::Start(header.offset)).at(&path)?;
         let rows = header.shape[0];
         let bytes = Vec::new();
-        let (start, dtype) = (header.offset, spec.dtype);
-        Ok(Self { path, file, start, dtype, left: rows, rows, bytes, check: None })
+        Ok(Self {
+            path,
+            file,
+            start: header.offset,
+            dtype: spec.dtype,
+            left: rows,
+            rows,
+            bytes,
+            check: None,
+        })
     }
 
     /// The reader of ids below `nodes`: reading fails where one is not, and at the end if the checksum differs.

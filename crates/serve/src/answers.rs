@@ -13,6 +13,8 @@ use crate::command::{self, Column, Command};
 use crate::served::ServedPart;
 use crate::targets::{STRETCH, distinct};
 
+/// Most nodes of a piece of neighbors.
+const WINDOW: usize = 1 << 16;
 /// Edges that match a key, as far as can be known before they are looked for.
 const MATCHES: u64 = 64;
 /// Bytes of a known edge in a reply.
@@ -114,7 +116,8 @@ impl Answers {
             // One pass over the edges of the part finds those of all keys.
             Request::Known { .. } => left as u64,
             Request::Sample { etype, hop } => {
-                let nodes = &hop.nodes[self.done..];
+                // Of a window, so that not all nodes are looked up for each piece.
+                let nodes = &hop.nodes[self.done..self.count().min(self.done + WINDOW)];
                 let edges = bytes / self.part.edge_bytes(etype.as_ref(), hop.edge_features)?;
                 self.part.neighbors(etype.as_ref())?.nodes_within(nodes, hop.fanout, edges)? as u64
             }

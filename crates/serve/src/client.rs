@@ -23,6 +23,8 @@ use crate::served::Description;
 const SILENCE: Duration = Duration::from_secs(5);
 /// Most bytes of a frame: replies are long, and frames of the default, 16 KiB, take longer than their copy.
 const FRAME: u32 = 1 << 20;
+/// Most nodes of a call.
+const NODES: usize = 1 << 20;
 /// The first and the longest pause between retries.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
@@ -155,13 +157,30 @@ impl Client {
         self.start(ticket)()
     }
 
-    /// Begins a call on the nodes of a batch; the returned function waits for its reply.
+    /// Begins a call on the nodes of a batch; the returned function waits for its reply. Rows and neighbors of very many nodes
+    /// are asked for in several calls, as servers require.
     pub(crate) fn begin(
         &self,
         command: Command,
         about: RecordBatch,
     ) -> impl FnOnce() -> Result<Vec<RecordBatch>> + Send + use<> {
-        self.start(Exchange { command, about })
+        let divides = matches!(command, Command::Gather { .. } | Command::Sample { .. });
+        let most = if divides { NODES } else { usize::MAX };
+        let mut replies = Vec::new();
+        let mut first = 0;
+        while first == 0 || first < about.num_rows() {
+            let rows = most.min(about.num_rows() - first);
+            let call = Exchange { command: command.clone(), about: about.slice(first, rows) };
+            replies.push(self.start(call));
+            first = first.saturating_add(most);
+        }
+        move || {
+            let mut all = Vec::new();
+            for reply in replies {
+                all.extend(reply()?);
+            }
+            Ok(all)
+        }
     }
 
     /// Deadline of a call, retries included.

@@ -54,6 +54,11 @@ impl Files {
         self.0.iter().map(file).collect()
     }
 
+    /// Bytes of a file from the first of a piece on, as many as a piece has; 0 of a file that is not given.
+    pub fn left(&self, piece: &FilePiece) -> u64 {
+        self.0.get(&piece.file).map_or(0, |(_, bytes)| bytes.saturating_sub(piece.from).min(PIECE))
+    }
+
     /// Reads a piece of a file; without bytes at its end.
     ///
     /// # Errors

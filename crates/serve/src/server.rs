@@ -14,18 +14,38 @@ use tonic::service::interceptor::InterceptedService;
 
 use crate::batches::{Batches, DeferredBatches};
 use crate::files::Files;
-use crate::limits::{Limits, Listener, MESSAGE};
+use crate::limits::{LONGEST, Limits, Listener, MESSAGE};
 use crate::security::{Guard, Tls, check_address};
 use crate::served::ServedPart;
 use crate::service::Service;
 use crate::traffic::{Meter, Traffic};
 use crate::work::{Handler, WorkService};
 
-/// Calls of a connection that are open at a time.
-const STREAMS: u32 = 32;
 /// Bytes of a call that are received before it has a place. Those of a connection are of all its calls together: one that
 /// waits must not keep another from being received.
 const AHEAD: u32 = 1 << 16;
+/// Calls of a kind of server.
+struct Calls {
+    /// Threads that work on them.
+    threads: usize,
+    /// Calls of a connection that are open at a time.
+    streams: u32,
+    /// Most bytes of a message.
+    message: usize,
+}
+
+impl Calls {
+    /// Calls about the nodes of parts.
+    fn of_parts(threads: usize) -> Self {
+        Self { threads, streams: 32, message: MESSAGE }
+    }
+
+    /// Requests for batches, whose lists are one message.
+    fn of_batches(threads: usize) -> Self {
+        Self { threads, streams: 200, message: LONGEST as usize }
+    }
+}
+
 /// Interval of signs of life that a client must answer, and the time for it.
 const SIGN: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(20));
 /// Longest header fields of a call, in bytes.
@@ -76,7 +96,7 @@ impl Server {
         Self::launch(
             Service::new(parts, none, (config.limits, meter.clone())),
             meter,
-            (config, config.threads.max(1)),
+            (config, Calls::of_parts(config.threads.max(1))),
         )
     }
 
@@ -95,11 +115,11 @@ impl Server {
         let threads = config.threads.max(1);
         let service = Service::new(held, Files::open(parts), (config.limits, meter.clone()));
         let Some(deferred) = batches else {
-            return Self::launch(service, meter, (config, threads));
+            return Self::launch(service, meter, (config, Calls::of_parts(threads)));
         };
         let service = service.with_batches(Batches::new(deferred, threads));
         // Rows of parts wait for no batch.
-        Self::launch(service, meter, (config, 2 * threads))
+        Self::launch(service, meter, (config, Calls::of_batches(2 * threads)))
     }
 
     /// Serves the calls of batch workers or of their coordinator until the server is dropped.
@@ -109,17 +129,16 @@ impl Server {
     pub fn of_workers(handler: Arc<dyn Handler>, config: &ServerConfig) -> Result<Self> {
         let meter = Meter::default();
         let service = WorkService::new(handler, (config.limits, meter.clone()));
-        let threads = config.threads.max(1);
-        Self::launch(service, meter, (config, threads))
+        Self::launch(service, meter, (config, Calls::of_batches(config.threads.max(1))))
     }
 
     fn launch<S: FlightService>(
         service: S,
         meter: Meter,
-        (config, blocking): (&ServerConfig, usize),
+        (config, calls): (&ServerConfig, Calls),
     ) -> Result<Self> {
-        let (token, tls) = (config.token.is_some(), config.tls.is_some());
-        check_address(config.listen, token, tls, config.open_to_everyone)?;
+        let tls = config.tls.is_some();
+        check_address(config.listen, config.token.is_some(), tls, config.open_to_everyone)?;
         config.limits.check()?;
         let refused = |e: std::io::Error| {
             Error::usage(format!("cannot listen at {}: {e}", config.listen))
@@ -131,20 +150,20 @@ impl Server {
         let runtime = Builder::new_multi_thread()
             // Replies are large: encoding them is the work of these threads.
             .worker_threads(config.threads.max(1))
-            .max_blocking_threads(blocking)
+            .max_blocking_threads(calls.threads)
             .thread_name("serve")
             .enable_all()
             .build()
             .map_err(|e| Error::new(Kind::Limit, format!("cannot start server threads: {e}")))?;
         let (stop, stopped) = oneshot::channel();
         let service = FlightServiceServer::new(service)
-            .max_decoding_message_size(MESSAGE)
+            .max_decoding_message_size(calls.message)
             .max_encoding_message_size(usize::MAX);
         let service = InterceptedService::new(service, Guard::new(config.token.clone()));
         let mut builder = tonic::transport::Server::builder()
-            .max_concurrent_streams(STREAMS)
+            .max_concurrent_streams(calls.streams)
             .initial_stream_window_size(AHEAD)
-            .initial_connection_window_size(STREAMS * AHEAD)
+            .initial_connection_window_size(calls.streams * AHEAD)
             .http2_max_header_list_size(HEADER)
             .http2_keepalive_interval(Some(SIGN.0))
             .http2_keepalive_timeout(Some(SIGN.1));
@@ -166,8 +185,7 @@ impl Server {
                 tracing::error!("the server failed: {e}");
             }
         });
-        let (stop, runtime) = (Some(stop), Some(runtime));
-        Ok(Self { address, encrypted: tls, meter, stop, runtime })
+        Ok(Self { address, encrypted: tls, meter, stop: Some(stop), runtime: Some(runtime) })
     }
 
     /// The bound address.

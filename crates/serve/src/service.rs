@@ -126,6 +126,7 @@ impl Service {
             Ok((answers, first.flatten()))
         };
         let (mut answers, mut first) = busy(begin).await?;
+        share.shrink();
         if first.is_none() {
             share.grow_for_reply(bytes).await?;
             // The first piece comes before the reply begins: what is wrong with the request is its status.
@@ -164,6 +165,23 @@ impl Service {
             part.columns().map(|(ntype, column)| self.info(part, ntype, column)).collect()
         };
         self.parts.iter().flat_map(of).collect()
+    }
+
+    /// Returns whether all rows of a ticket take no more than a small reply.
+    fn is_small(&self, ticket: &GetTicket) -> Result<bool> {
+        let bytes = match ticket {
+            GetTicket::Column(Whole { part, ntype, column }) => {
+                let part = self.part(*part)?;
+                let ntype = ntype.as_deref();
+                part.row_bytes(ntype, *column)?.saturating_mul(part.count(ntype)?)
+            }
+            GetTicket::Split(WholeSplit { part, targets }) => {
+                let part = self.part(*part)?;
+                part.target_bytes().saturating_mul(part.split_len(*targets)?)
+            }
+            GetTicket::File(piece) => self.files()?.left(piece),
+        };
+        Ok(bytes <= SMALL)
     }
 
     /// A chunk of the rows of a ticket, from the `from`-th on; none after the last.
@@ -263,12 +281,14 @@ impl FlightService for Service {
         unsupported("a handshake: bear the token in the header 'authorization'; it")
     }
 
-    async fn list_flights(&self, _: Request<Criteria>) -> Answer<Self::ListFlightsStream> {
+    async fn list_flights(&self, request: Request<Criteria>) -> Answer<Self::ListFlightsStream> {
+        let _call = Call::begin(request.extensions())?;
         let infos = self.infos().map_err(|e| status(&e))?;
         Ok(Response::new(stream::iter(infos.into_iter().map(Ok)).boxed()))
     }
 
     async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> Answer<FlightInfo> {
+        let _call = Call::begin(request.extensions())?;
         let wanted = request.into_inner().path;
         let infos = self.infos().map_err(|e| status(&e))?;
         let matches = |info: &FlightInfo| {
@@ -293,7 +313,9 @@ impl FlightService for Service {
         let ticket = request.into_inner().ticket;
         let bytes = ticket.len() as u64;
         let ticket = GetTicket::read(&ticket).map_err(|e| status(&e))?;
-        share.grow_for_reply(bytes).await?;
+        if !self.is_small(&ticket).map_err(|e| status(&e))? {
+            share.grow_for_reply(bytes).await?;
+        }
         let messages = encoded(self.clone().whole(ticket), self.meter.clone());
         Ok(Response::new(call.reply(messages, share)))
     }
@@ -303,6 +325,7 @@ impl FlightService for Service {
     }
 
     async fn do_action(&self, request: Request<Action>) -> Answer<Self::DoActionStream> {
+        let _call = Call::begin(request.extensions())?;
         let action = request.into_inner().r#type;
         let body = match action.as_str() {
             "describe" => {

@@ -30,7 +30,7 @@ pub fn run(command: Command) -> Result<Value> {
     match command {
         Command::Import(args) => import::run(&args),
         Command::Generate(args) => generate::run(args),
-        Command::Partition(args) => partition::run(&args),
+        Command::Partition(args) => checked(|| partition::run(&args)),
         Command::Plan(args) => checked(|| plan::run(&args)),
         Command::Train(args) => train::run(&args),
         Command::Sample(args) => sample::run(&args),

@@ -2,7 +2,8 @@
 //!
 //! **In:** the values of a file and the checksum that was taken of them ([`expect`]). **Out:** an error that names the file if
 //! they differ: at once for a small file; for a larger one in the background ([`in_background`]), where a comparison takes a
-//! fiftieth of the time and of the disk, or when all must be known ([`finish`]). Each file is compared once in a process.
+//! fiftieth of the time and of the disk, or when all must be known ([`finish`]). Without the background, as in processes that
+//! only import the library, larger files are not compared. Each file is compared once in a process.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -121,16 +122,15 @@ pub fn expect(sealed: Sealed) -> Result<()> {
         return Ok(());
     }
     if sealed.values.len() <= SMALL {
-        sealed.check()?;
-    } else {
-        FILES.queue.push(sealed);
+        sealed.compare(crc32fast::hash(sealed.bytes()))?;
+    } else if !FILES.queue.push(sealed) {
+        return Ok(());
     }
     known().insert(digest);
     Ok(())
 }
 
-/// Compares the checksums of larger files from now on, on a thread of its own, until the guard is dropped. Without it, they are
-/// compared by [`finish`] only.
+/// Compares the checksums of larger files that are opened from now on, on a thread of its own, until the guard is dropped.
 ///
 /// # Errors
 /// If no thread can be started.

@@ -3,11 +3,12 @@
 //! A name is on disk when the folder that has it is synchronized, the content of a file when the file is.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
+use crate::error::{Error, Kind, Result, ResultExt};
 
-use crate::error::{Result, ResultExt};
+/// Files that are brought to disk at a time.
+const THREADS: usize = 8;
 
 /// Brings the content of a file to disk.
 ///
@@ -24,21 +25,33 @@ pub fn sync_file(file: &File, path: &Path) -> Result<()> {
 /// # Errors
 /// If the disk is full or fails.
 pub fn sync_tree(folder: &Path) -> Result<()> {
-    let entries = std::fs::read_dir(folder).at(folder)?;
-    let entries: Vec<_> = entries.collect::<std::io::Result<_>>().at(folder)?;
-    // Disks take many requests at a time.
-    entries.into_par_iter().try_for_each(|entry| {
-        let path = entry.path();
-        let kind = entry.file_type().at(&path)?;
-        if kind.is_dir() {
-            sync_tree(&path)
-        } else if kind.is_file() {
-            sync_file(&File::open(&path).at(&path)?, &path)
-        } else {
-            Ok(())
+    let mut folders = vec![folder.to_path_buf()];
+    let mut files = Vec::new();
+    let mut next = 0;
+    while let Some(folder) = folders.get(next).cloned() {
+        next += 1;
+        for entry in std::fs::read_dir(&folder).at(&folder)? {
+            let entry = entry.at(&folder)?;
+            let kind = entry.file_type().at(entry.path())?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_file() {
+                files.push(entry.path());
+            }
         }
+    }
+    let sync = |path: &PathBuf| sync_file(&File::open(path).at(path)?, path);
+    // Disks take many requests at a time. Threads of its own: a process that was forked off has no others.
+    std::thread::scope(|scope| {
+        let shares = files.chunks(files.len().div_ceil(THREADS).max(1));
+        let threads: Vec<_> =
+            shares.map(|share| scope.spawn(|| share.iter().try_for_each(sync))).collect();
+        let ended = threads.into_iter().map(|thread| thread.join());
+        let failed = || Error::new(Kind::Io, "a thread that brings files to disk ended");
+        ended.into_iter().try_for_each(|ended| ended.unwrap_or_else(|_| Err(failed())))
     })?;
-    sync_names(folder)
+    // A name is there after what it names: folders below others come first.
+    folders.iter().rev().try_for_each(|folder| sync_names(folder))
 }
 
 /// Brings the name of a file or folder to disk.
@@ -66,7 +79,6 @@ fn sync_names(folder: &Path) -> Result<()> {
 #[cfg(test)]
 pub(super) mod tests {
     use std::collections::BTreeSet;
-    use std::path::PathBuf;
     use std::sync::Mutex;
 
     use super::*;

@@ -101,12 +101,12 @@ impl Share {
         self.grow(Size::Reply, asked).await
     }
 
-    /// Gives the place of a small call back while one with a request of `held` bytes waits for something else than memory.
+    /// Gives the place back while a call with a request of `held` bytes waits for something else than memory.
     ///
     /// # Errors
     /// If too many others wait: the client may ask again.
     pub fn wait(&mut self, held: u64) -> Result<(), Status> {
-        if self.size == Size::Small {
+        if self.size != Size::Waiting {
             self.place = Some(self.budget.waiting(held)?);
             self.size = Size::Waiting;
         }
@@ -125,11 +125,23 @@ impl Share {
         Ok(())
     }
 
+    /// Gives back what a large request took as it arrived: its nodes are left, and the pieces of its reply.
+    pub fn shrink(&mut self) {
+        let kept = LONGEST / 2 + REPLY_PLACE;
+        if self.size == Size::Request
+            && let Some(place) = &mut self.place
+        {
+            drop(place.split(units(REQUEST_PLACE - kept) as usize));
+        }
+    }
+
     async fn grow(&mut self, size: Size, held: u64) -> Result<(), Status> {
         if self.size >= size {
             return Ok(());
         }
-        self.place = Some(self.budget.waiting(held)?);
+        if self.size == Size::Small {
+            self.place = Some(self.budget.waiting(held)?);
+        }
         let bytes = if size == Size::Request { REQUEST_PLACE } else { REPLY_PLACE };
         let large = self.budget.large.clone().acquire_many_owned(units(bytes));
         self.place = Some(large.await.map_err(|_| ends())?);

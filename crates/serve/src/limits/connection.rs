@@ -13,7 +13,7 @@ pub const GREETING: Duration = Duration::from_secs(10);
 pub const IDLE: Duration = Duration::from_secs(15 * 60);
 /// Time without a call that ends a turn.
 const REST: Duration = Duration::from_millis(20);
-/// Time in which a client takes a message of a reply.
+/// Time in which a client takes some bytes of a reply.
 pub const STALLED: Duration = Duration::from_secs(20);
 
 /// The state of a connection.
@@ -29,8 +29,10 @@ pub struct Connection {
     busy: AtomicU64,
     /// True once its calls are refused, since others wait for its place.
     leaving: AtomicBool,
-    /// Milliseconds from the opening to the end of the latest call, or to its start.
+    /// Milliseconds from the opening to the end of the latest call, or to the latest byte that the client took.
     latest: AtomicU64,
+    /// Milliseconds from the opening to the latest byte that the client took.
+    written: AtomicU64,
     ended: AtomicBool,
     waker: AtomicWaker,
     replies: Mutex<Vec<Weak<Pace>>>,
@@ -80,6 +82,7 @@ impl Connection {
             busy: AtomicU64::new(0),
             leaving: AtomicBool::new(false),
             latest: AtomicU64::new(0),
+            written: AtomicU64::new(0),
             ended: AtomicBool::new(false),
             waker: AtomicWaker::new(),
             replies: Mutex::default(),
@@ -99,16 +102,28 @@ impl Connection {
         self.heard.store(true, Ordering::Relaxed);
     }
 
+    /// Notes that the client has taken bytes.
+    pub(super) fn take(&self) {
+        self.written.store(self.now(), Ordering::Relaxed);
+    }
+
     /// Counts a call until its guard is dropped; none if the client is to come back by another connection, since others wait
     /// for the place of this one.
     pub fn begin(self: &Arc<Self>) -> Option<UnderWay> {
+        if self.is_leaving() {
+            return None;
+        }
         let under_way = self.calls.fetch_add(1, Ordering::Relaxed);
         let rested = self.since(self.latest.load(Ordering::Relaxed)) > REST;
         if under_way == 0 && rested {
             self.busy.store(self.now(), Ordering::Relaxed);
         }
-        let call = UnderWay(self.clone());
-        (!self.leaving.load(Ordering::Relaxed)).then_some(call)
+        Some(UnderWay(self.clone()))
+    }
+
+    /// Returns whether further calls are refused.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Relaxed)
     }
 
     /// Refuses further calls.
@@ -136,11 +151,13 @@ impl Connection {
     pub(super) fn claim(&self) -> (Claim, Duration) {
         let is = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         let since = |moment: &AtomicU64| self.since(moment.load(Ordering::Relaxed));
+        // A reply may be on its way after its call.
+        let rested = since(&self.latest).min(since(&self.written));
         match (is(&self.admitted), self.calls.load(Ordering::Relaxed)) {
             (false, _) if !is(&self.heard) => (Claim::Silent, self.opened.elapsed()),
             (false, _) => (Claim::Greeting, self.opened.elapsed()),
-            (true, 0) if is(&self.leaving) => (Claim::Leaving, since(&self.latest)),
-            (true, 0) => (Claim::Resting, since(&self.latest)),
+            (true, 0) if is(&self.leaving) => (Claim::Leaving, rested),
+            (true, 0) => (Claim::Resting, rested),
             (true, _) => (Claim::Busy, since(&self.busy)),
         }
     }
@@ -149,13 +166,13 @@ impl Connection {
         Duration::from_millis(self.now().saturating_sub(moment))
     }
 
-    /// Returns whether the client has stopped taking a reply.
+    /// Returns whether the client has stopped taking a reply: none of its bytes for a while, though there are some.
     pub(super) fn is_stalled(&self) -> bool {
         let replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
         let paces = replies.iter().filter_map(Weak::upgrade);
-        paces
-            .map(|pace| pace.load(Ordering::Relaxed))
-            .any(|taken| taken != 0 && self.since(taken) > STALLED)
+        let mut waits = paces.map(|pace| pace.load(Ordering::Relaxed)).filter(|since| *since != 0);
+        let has_not_taken = |since: u64| self.since(since) > STALLED;
+        has_not_taken(self.written.load(Ordering::Relaxed)) && waits.any(has_not_taken)
     }
 
     /// Ends the connection at its next sign of life, or now if it waits for one.

@@ -116,9 +116,11 @@ impl Listener {
         }
     }
 
-    /// Makes room after a connection could not be accepted.
+    /// Makes room after a connection could not be accepted for want of descriptors or memory.
     fn refused(&mut self, e: &io::Error) {
-        self.connections.end_weakest();
+        if descriptors::is_want(e) {
+            self.connections.end_weakest();
+        }
         self.warn(format!("cannot accept a connection: {e}"));
     }
 
@@ -159,7 +161,9 @@ impl Connections {
     fn ask_to_leave(&self) {
         let all = self.lock();
         let busy = all.1.values().filter_map(|connection| match connection.claim() {
-            (Claim::Busy, time) if time > TURN => Some((time, connection)),
+            (Claim::Busy, time) if time > TURN && !connection.is_leaving() => {
+                Some((time, connection))
+            }
             _ => None,
         });
         if let Some((_, longest)) = busy.max_by_key(|(time, _)| *time) {
@@ -172,7 +176,9 @@ impl Connections {
         for connection in self.lock().1.values() {
             let is_late = match connection.claim() {
                 (Claim::Silent | Claim::Greeting, time) => time > GREETING,
-                (Claim::Resting | Claim::Leaving, time) => time > IDLE,
+                (Claim::Resting, time) => time > IDLE,
+                // Also if nobody waits any more: its calls would be refused for ever.
+                (Claim::Leaving, time) => Claim::Leaving.grace().is_some_and(|most| time > most),
                 (Claim::Busy, _) => connection.is_stalled(),
             };
             if is_late {

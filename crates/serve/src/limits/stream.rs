@@ -31,6 +31,14 @@ impl Accepted {
         &self.connection
     }
 
+    /// Notes the bytes that the client took, if it took some.
+    fn taken(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if matches!(written, Poll::Ready(Ok(1..))) {
+            self.connection.take();
+        }
+        written
+    }
+
     /// The stream, unless the connection is to end.
     fn living(&mut self, context: &Context<'_>) -> io::Result<Pin<&mut TcpStream>> {
         match self.connection.has_ended(context.waker()) {
@@ -82,10 +90,12 @@ impl AsyncWrite for Accepted {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut().living(context) {
+        let accepted = self.get_mut();
+        let written = match accepted.living(context) {
             Ok(stream) => stream.poll_write(context, bytes),
             Err(e) => Poll::Ready(Err(e)),
-        }
+        };
+        accepted.taken(written)
     }
 
     fn poll_write_vectored(
@@ -93,10 +103,12 @@ impl AsyncWrite for Accepted {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut().living(context) {
+        let accepted = self.get_mut();
+        let written = match accepted.living(context) {
             Ok(stream) => stream.poll_write_vectored(context, slices),
             Err(e) => Poll::Ready(Err(e)),
-        }
+        };
+        accepted.taken(written)
     }
 
     fn is_write_vectored(&self) -> bool {

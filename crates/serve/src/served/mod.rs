@@ -323,6 +323,14 @@ impl ServedPart {
         self.own_targets()?.stretch(split, from, most)
     }
 
+    /// Number of the part's target edges of a split.
+    ///
+    /// # Errors
+    /// As [`ServedPart::targets`].
+    pub(crate) fn split_len(&self, split: usize) -> Result<u64> {
+        self.own_targets()?.len(split)
+    }
+
     /// The part's target edges that match one of `keys`, see
     /// [`PartAccess::begin_known`](crate::PartAccess::begin_known).
     ///

@@ -43,6 +43,11 @@ impl Targets {
         })
     }
 
+    /// Number of edges of a split.
+    pub fn len(&self, split: usize) -> Result<u64> {
+        self.split(split).map(|files| files.len() as u64)
+    }
+
     /// The edges at `places` of a split, as far as the part has them.
     pub fn find(&self, split: usize, places: &[u32]) -> Result<FoundTargets> {
         let found = self.split(split)?.find(places);

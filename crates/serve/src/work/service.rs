@@ -97,6 +97,7 @@ impl FlightService for WorkService {
     }
 
     async fn do_action(&self, request: Request<Action>) -> Answer<Self::DoActionStream> {
+        let _call = Call::begin(request.extensions())?;
         let from = peer(request.extensions()).and_then(|peer| peer.address);
         let from = from.map(|address| address.ip());
         let Action { r#type, body } = request.into_inner();

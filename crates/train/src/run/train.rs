@@ -90,6 +90,7 @@ impl Registry {
         begin: Begin,
         watch: &dyn Watch,
     ) -> Result<Finished> {
+        let _checksums = integrity::in_background()?;
         let source = Source::open(config)?;
         let fingerprint = source.fingerprint();
         let config = &auto::resolve(&drawn_elsewhere(config), &source)?;
@@ -148,6 +149,7 @@ impl Registry {
     ) -> Result<Option<Finished>> {
         let mut config = config.clone();
         config.train.workers = comm.size();
+        let _checksums = integrity::in_background()?;
         let source = Source::open(&config)?;
         config = auto::resolve(&drawn_elsewhere(&config), &source)?;
         let metrics = Metrics::start(&config, comm.rank())?;
@@ -391,7 +393,6 @@ impl<'a> Run<'a> {
             interrupt::advise(go_on(state.progress.epoch));
             Ok(())
         };
-        let _checksums = integrity::in_background()?;
         // Between epochs the strategies poll for requests to stop.
         let _stoppable = Stoppable::new("at the end of this epoch");
         interrupt::advise(go_on(state.progress.epoch));

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use gnarl_common::memory::gib;
 use gnarl_common::staging::interrupt::{self, Stoppable};
-use gnarl_common::{Context, Result, ResultExt, integrity};
+use gnarl_common::{Context, Error, Kind, Result, ResultExt, integrity};
 use gnarl_loader::{BatchMaker, LoaderGraph, PartsOptions};
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{Access, DeferredBatches, Limits, ServedPart, Server, ServerConfig, read_token};
@@ -12,8 +13,12 @@ use serde_json::{Value, json};
 
 use super::ServeArgs;
 
+/// Bytes of parts whose checksums are compared before they are served.
+const AT_START: u64 = 16 << 30;
+
 /// Serves until the process is signaled to end.
 pub fn run(args: &ServeArgs) -> Result<Value> {
+    let _checksums = integrity::in_background()?;
     let parts = PartitionedDataset::open(&args.parts)?;
     let which = match &args.part[..] {
         [] => (0..parts.num_parts()).collect(),
@@ -23,8 +28,8 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         .iter()
         .map(|&part| ServedPart::open(&parts, part).map(Arc::new))
         .collect::<Result<_>>()?;
-    // What is served is what was written: all of it, before the first client may ask.
-    integrity::finish(u64::MAX).while_doing(|| "comparing checksums of the parts to serve")?;
+    // What is served is what was written: before the first client may ask, unless that takes minutes.
+    let left = integrity::finish(AT_START).while_doing(|| "comparing checksums of the parts")?;
     let config = config(args)?;
     let deferred = args.batches.then(DeferredBatches::default);
     let start = Instant::now();
@@ -36,12 +41,23 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         deferred.fill(maker.clone());
         tracing::info!("making batches of all {} parts", parts.num_parts());
     }
+    if left > 0 {
+        tracing::info!("checksums of {} are compared while it serves", gib(left as f64));
+        let compare = || {
+            if integrity::finish(u64::MAX).is_err() {
+                interrupt::request(signal_hook::consts::SIGTERM);
+            }
+        };
+        let thread = std::thread::Builder::new().name("compare".into()).spawn(compare);
+        thread.map_err(|e| Error::new(Kind::Limit, format!("cannot start a thread: {e}")))?;
+    }
     // Until here the first Ctrl-C ends it at once.
     let _stoppable = Stoppable::new("when requests under way are answered");
     interrupt::wait();
     let uri = server.uri();
     let traffic = server.traffic();
     drop(server);
+    integrity::so_far().while_doing(|| "comparing checksums of the parts that were served")?;
     let served = held.iter().map(|part| {
         let load = part.load();
         json!({

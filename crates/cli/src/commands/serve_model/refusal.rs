@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub status: StatusCode,
+    /// True if the client is to ask again over another connection.
+    pub closes: bool,
     message: String,
     hint: Option<String>,
 }
@@ -14,12 +16,18 @@ pub(super) struct Refusal {
 impl Refusal {
     /// A refusal with `status`.
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), hint: None }
+        Self { status, closes: false, message: message.into(), hint: None }
     }
 
     /// A request that is wrong in itself.
     pub fn bad(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// A refusal after which the connection is closed.
+    #[must_use]
+    pub fn closing(self) -> Self {
+        Self { closes: true, ..self }
     }
 
     /// Adds a hint.

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use gnarl_serve::{Connection, Guard};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{
+    ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use hyper::{Method, Request, Response, StatusCode};
 use rayon::ThreadPool;
 use serde::de::DeserializeOwned;
@@ -83,7 +85,7 @@ impl Service {
         let again = "others wait for the place of this connection";
         let _under_way = connection
             .begin()
-            .ok_or_else(|| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, again))?;
+            .ok_or_else(|| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, again).closing())?;
         match (endpoint, request.method()) {
             ("health", &Method::GET) => Ok(with(JSON, self.health().to_string())),
             ("metrics", &Method::GET) => Ok(with(FORMAT, self.meters.page(self.queue.len()))),
@@ -217,6 +219,9 @@ fn with(kind: &'static str, body: String) -> Answer {
 fn refused(refusal: &Refusal) -> Answer {
     let mut answer = with(JSON, refusal.body());
     *answer.status_mut() = refusal.status;
+    if refusal.closes {
+        answer.headers_mut().insert(CONNECTION, hyper::header::HeaderValue::from_static("close"));
+    }
     let header = match refusal.status {
         StatusCode::SERVICE_UNAVAILABLE => Some((RETRY_AFTER, "1")),
         StatusCode::UNAUTHORIZED => Some((WWW_AUTHENTICATE, "Bearer")),
