@@ -36,7 +36,7 @@ mod sample;
 mod serve;
 #[cfg(feature = "serve")]
 mod serve_model;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "serve", target_os = "linux"))]
 mod shortened;
 mod tables;
 mod train;
