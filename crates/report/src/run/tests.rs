@@ -1,5 +1,5 @@
-use gnarl_partition::{PartCounts, PartitionManifest, PartitionReport, SourceInfo};
 use gnarl_graph::inspect::Overview;
+use gnarl_partition::{PartCounts, PartitionManifest, PartitionReport, SourceInfo};
 use gnarl_train::evaluation::{ClassCount, ClassScores, Scores};
 use gnarl_train::{EpochRecord, GraphRecord, Recorded, Stages, Summary};
 
