@@ -25,7 +25,7 @@ use std::ffi::OsString;
 pub fn run(words: Vec<OsString>) -> u8 {
     let args = unknown::parse(&words);
     output::start_logging(args.verbose);
-    let result = signals::start().and_then(|()| commands::run(args.command));
+    let result = signals::start().and_then(|()| commands::run(args.command, &words));
     signals::wait_if_ending();
     match result {
         Ok(result) => output::print_result(&result),

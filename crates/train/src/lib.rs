@@ -52,10 +52,11 @@ pub use data::edge_set::LeakageCount;
 pub use encoder::{Keep, Output};
 pub use evaluation::{LeakageReport, RelationScores, Scores};
 pub use registry::Registry;
-pub use run::folder::{Begin, GraphRecord, MOST_READ, Provenance};
+pub use run::folder::{Begin, GraphRecord, MOST_READ, Provenance, Unmeasured};
 pub use run::{
     EdgeModel, Finished, Infer, KeepEdges, Leader, OpenOptions, PreparedSummary, Recorded, Summary,
-    TrainedRun, Watch, eval_run, infer_by_threads, infer_on, run, run_folder, run_on,
+    TrainedRun, Watch, eval_run, infer_by_threads, infer_on, record_folder, run, run_folder,
+    run_on,
 };
 #[cfg(feature = "serve")]
 pub use run::{Work, WorkOptions};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use gnarl_common::Result;
 use gnarl_report::Comparison;
-use gnarl_train::{Recorded, run_folder};
+use gnarl_train::{Recorded, record_folder};
 use serde_json::{Value, json};
 
 /// `gnarl compare`
@@ -21,7 +21,7 @@ pub struct CompareArgs {
 
 pub fn run(args: &CompareArgs) -> Result<Value> {
     let read = |place: &PathBuf| -> Result<Recorded> {
-        let run = Recorded::read(&run_folder(place)?)?;
+        let run = Recorded::read(&record_folder(place)?)?;
         // The name that the user knows it by, where the folder is a copy.
         Ok(Recorded { folder: place.clone(), ..run })
     };

@@ -20,19 +20,21 @@ pub mod serve_model;
 pub mod train;
 pub mod work;
 
+use std::ffi::OsString;
+
 use gnarl_common::{Result, integrity};
 use serde_json::Value;
 
 use crate::args::Command;
 
-/// Runs a command; the value is printed as the last line.
-pub fn run(command: Command) -> Result<Value> {
+/// Runs a command, of the words `words`; the value is printed as the last line.
+pub fn run(command: Command, words: &[OsString]) -> Result<Value> {
     match command {
         Command::Import(args) => import::run(&args),
         Command::Generate(args) => generate::run(args),
         Command::Partition(args) => checked(|| partition::run(&args)),
         Command::Plan(args) => checked(|| plan::run(&args)),
-        Command::Train(args) => train::run(&args),
+        Command::Train(args) => train::run(&args, words),
         Command::Sample(args) => sample::run(&args),
         Command::Work(args) => work::run(&args),
         Command::Repeat(args) => bench::accuracy::run(&args),

@@ -1,8 +1,9 @@
 //! `gnarl train`
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
 use gnarl_common::Result;
@@ -45,7 +46,8 @@ pub struct TrainArgs {
     pub attended: bool,
 }
 
-pub fn run(args: &TrainArgs) -> Result<Value> {
+/// Trains as `args` say, which are those of the command `words`.
+pub fn run(args: &TrainArgs, words: &[OsString]) -> Result<Value> {
     let mut config = load(&args.run, &args.settings)?;
     config.train.engine = args.engine.unwrap_or(config.train.engine);
     let begin = match (args.resume, args.restart) {
@@ -65,15 +67,20 @@ pub fn run(args: &TrainArgs) -> Result<Value> {
         Engine::Local => {
             alone("train.engine = 'local'", "start one process and set train.workers")?;
             dataset::prepare(&mut config, &args.run)?;
-            Ok(json(&train(&config, begin, Follow::of(args))?))
+            Ok(json(&train(&config, begin, Progress::new(&config, args, words))?))
         }
-        Engine::Mpi => under_mpi(&config, begin, args),
+        Engine::Mpi => under_mpi(&config, begin, args, words),
     }
 }
 
 /// Trains as one of the processes started by `mpirun`; only the first returns a result.
 #[cfg(feature = "mpi")]
-fn under_mpi(config: &RunConfig, begin: Begin, args: &TrainArgs) -> Result<Value> {
+fn under_mpi(
+    config: &RunConfig,
+    begin: Begin,
+    args: &TrainArgs,
+    words: &[OsString],
+) -> Result<Value> {
     use gnarl_engine::Communicator;
 
     let deadline = std::time::Duration::from_secs_f64(config.train.deadline_seconds);
@@ -87,7 +94,7 @@ fn under_mpi(config: &RunConfig, begin: Begin, args: &TrainArgs) -> Result<Value
             dataset::find(&mut config, &args.run)?;
         }
         let config = &config;
-        let progress = Progress::new(config.train.epochs, Follow::of(args));
+        let progress = Progress::new(config, args, words);
         let registry = Registry::default();
         let finished = registry.run_on_watched(rank, config, begin, &progress)?;
         progress.finish();
@@ -96,14 +103,13 @@ fn under_mpi(config: &RunConfig, begin: Begin, args: &TrainArgs) -> Result<Value
 }
 
 #[cfg(not(feature = "mpi"))]
-fn under_mpi(_: &RunConfig, _: Begin, _: &TrainArgs) -> Result<Value> {
+fn under_mpi(_: &RunConfig, _: Begin, _: &TrainArgs, _: &[OsString]) -> Result<Value> {
     Err(gnarl_common::Error::usage("train.engine = 'mpi' is not supported by this build")
         .hint("build with --features mpi, which requires an MPI library; see docs/cluster.md"))
 }
 
 /// Trains and reports, with progress on stderr, and the records of epochs on stdout if asked for.
-pub fn train(config: &RunConfig, begin: Begin, follow: Follow) -> Result<Summary> {
-    let progress = Progress::new(config.train.epochs, follow);
+fn train(config: &RunConfig, begin: Begin, progress: Progress) -> Result<Summary> {
     let finished = Registry::default().run_watched(config, begin, &progress)?;
     progress.finish();
     report(finished)
@@ -119,14 +125,14 @@ fn report(finished: Finished) -> Result<Summary> {
         let each: Vec<String> = scores.iter().map(|(k, v)| format!("{k} {v:.4}")).collect();
         each.join(", ")
     };
-    let told = |split: &str, found: &gnarl_train::evaluation::Scores| match found.is_empty() {
+    let shown = |split: &str, found: &gnarl_train::evaluation::Scores| match found.is_empty() {
         true => format!("no {split} scores"),
         false => format!("{split} {}", scores(found)),
     };
     tracing::info!(
         "{} ({}) after epoch {} of {}; {:.3} s an epoch; see {}",
-        told("test", &summary.test),
-        told("valid", &summary.valid),
+        shown("test", &summary.test),
+        shown("valid", &summary.valid),
         summary.best_epoch,
         summary.epochs,
         summary.epoch_seconds,
@@ -137,8 +143,8 @@ fn report(finished: Finished) -> Result<Summary> {
 }
 
 /// Whoever follows a run from outside the process.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Follow {
+#[derive(Debug, Clone, Copy)]
+struct Follow {
     /// True if records go to stdout too.
     stream: bool,
     /// True if the reader is asked after each epoch to go on.
@@ -150,7 +156,7 @@ impl Follow {
         Self { stream: args.stream, attended: args.attended }
     }
 
-    /// Tells an epoch, and asks to stop after it if the reader wants that, or is gone.
+    /// Prints an epoch, and asks to stop after it if the reader wants that, or is gone.
     fn epoch(self, record: &EpochRecord) {
         if !self.stream {
             return;
@@ -166,27 +172,34 @@ impl Follow {
     }
 }
 
-/// A progress bar on terminals; elsewhere the run logs its progress. And the report, which grows with the run.
+/// A progress bar on terminals, elsewhere the run logs its progress; and the report, which grows with the run.
 struct Progress {
     bar: Option<ProgressBar>,
     follow: Follow,
-    report: OnceLock<LiveReport>,
+    /// None before the folder is known, and after the end.
+    report: Mutex<Option<LiveReport>>,
+    command: Vec<String>,
 }
 
 impl Progress {
-    fn new(epochs: usize, follow: Follow) -> Self {
+    fn new(config: &RunConfig, args: &TrainArgs, words: &[OsString]) -> Self {
         let style = "{elapsed_precise} {bar:30} epoch {pos}/{len}, {eta} left  {msg}";
         let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(epochs as u64);
+            let bar = ProgressBar::new(config.train.epochs as u64);
             if let Ok(style) = ProgressStyle::with_template(style) {
                 bar.set_style(style);
             }
             bar
         });
-        Self { bar, follow, report: OnceLock::new() }
+        let command = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        Self { bar, follow: Follow::of(args), report: Mutex::default(), command }
     }
 
-    /// Makes room for the result: the bar goes, and the report is left to whoever writes the final one.
+    fn report(&self) -> MutexGuard<'_, Option<LiveReport>> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes room for the result.
     fn finish(self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -195,16 +208,26 @@ impl Progress {
 }
 
 impl Watch for Progress {
+    fn command(&self) -> Vec<String> {
+        self.command.clone()
+    }
+
+    fn ends(&self, finished: bool) {
+        let report = self.report().take();
+        if let Some(report) = report {
+            report.end(finished);
+        }
+    }
+
     fn begins(&self, folder: &Path) {
-        self.report.get_or_init(|| LiveReport::start(folder));
+        *self.report() = Some(LiveReport::start(folder));
         if self.follow.stream {
             stream(&serde_json::json!({ "run_dir": folder }));
         }
     }
 
     fn epoch(&self, record: &EpochRecord) {
-        self.follow.epoch(record);
-        if let Some(report) = self.report.get() {
+        if let Some(report) = self.report().as_ref() {
             report.epoch(record);
         }
         if let Some(bar) = &self.bar {
@@ -212,5 +235,7 @@ impl Watch for Progress {
             bar.set_position(record.epoch as u64);
             bar.set_message(format!("loss {:.4}{}", record.loss, valid.collect::<String>()));
         }
+        // Last: it may wait for an answer.
+        self.follow.epoch(record);
     }
 }

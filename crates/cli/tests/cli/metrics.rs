@@ -4,12 +4,14 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::{Bench, fail, gnarl};
 
 /// Long enough to be asked; no test waits for its end.
 const RUN: &str = "[train]\nepochs = 100000\nworkers = 2\n";
+/// Longest wait for a page.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Two addresses where nobody listens, one port after the other.
 pub fn free() -> [SocketAddr; 2] {
@@ -43,11 +45,13 @@ pub struct Running(pub Child);
 impl Running {
     /// The page, once it satisfies `ready`.
     pub fn page(&mut self, address: SocketAddr, ready: impl Fn(&str) -> bool) -> String {
+        let until = Instant::now() + PATIENCE;
         loop {
             if let Some(page) = page(address).ok().filter(|page| ready(page)) {
                 return page;
             }
             assert!(self.0.try_wait().unwrap().is_none(), "the run ended before");
+            assert!(Instant::now() < until, "not the page that is waited for");
             sleep(Duration::from_millis(20));
         }
     }

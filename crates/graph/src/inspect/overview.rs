@@ -4,7 +4,6 @@ use gnarl_common::Result;
 use serde::{Deserialize, Serialize};
 
 use super::homophily::{Homophily, Mixing};
-use super::label_report;
 use crate::dataset::Dataset;
 use crate::edges::{EdgeChunk, EdgeStream};
 use crate::features::Labels;
@@ -41,7 +40,7 @@ pub fn overview(dataset: &Dataset, node_type: Option<&str>, most: u64) -> Result
     }
     let Some(labels) = dataset.labels(node_type)? else { return Ok(found) };
     let Labels::Single { classes: of_nodes, count } = &labels else { return Ok(found) };
-    let classes = label_report(&labels).histogram;
+    let classes = histogram(of_nodes, *count);
     let within = manifest.edge_types.iter();
     let within =
         || within.clone().filter(|t| t.triple.src == node_type && t.triple.dst == node_type);
@@ -59,11 +58,27 @@ pub fn overview(dataset: &Dataset, node_type: Option<&str>, most: u64) -> Result
     Ok(Overview { classes, homophily: mixing.finish(), ..found })
 }
 
+/// Nodes of each of `count` classes. A label beyond them, which is damage, is left out, and asks for no room.
+fn histogram(of_nodes: &[i32], count: usize) -> Vec<u64> {
+    let mut classes = vec![0; count];
+    for &class in of_nodes {
+        if let Some(nodes) = usize::try_from(class).ok().and_then(|class| classes.get_mut(class)) {
+            *nodes += 1;
+        }
+    }
+    classes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::generate::{Attributes, CommunityOptions, community};
     use crate::inspect::inspect;
+
+    #[test]
+    fn labels_beyond_the_classes_ask_for_no_room() {
+        assert_eq!(histogram(&[0, i32::MAX, -1, 2, 0, 3], 3), [2, 0, 1]);
+    }
 
     #[test]
     fn an_overview_agrees_with_the_description_and_keeps_its_bound() {

@@ -118,7 +118,8 @@ impl Axis {
     /// where `rounded`.
     pub fn new(values: Range<f64>, pixels: Range<f64>, ticks: f64, rounded: bool) -> Self {
         let Range { start, mut end } = values;
-        if end <= start {
+        // Closer values than steps that a float can count between them.
+        if end - start <= 1e-12 * start.abs().max(end.abs()) {
             end = start + if start == 0.0 { 1.0 } else { start.abs() };
         }
         let step = round_step((end - start) / ticks);
@@ -209,6 +210,8 @@ mod tests {
         for value in [0.0, 3.0, -2.0] {
             let axis = Axis::new(value..value, 0.0..100.0, 4.0, true);
             assert!(axis.ticks().count() >= 2 && axis.at(value).is_finite());
+            let close = Axis::new(value..value * (1.0 + f64::EPSILON), 0.0..100.0, 4.0, true);
+            assert!((2..20).contains(&close.ticks().count()));
         }
     }
 }

@@ -71,7 +71,8 @@ pub fn date(seconds: u64) -> String {
     let [days, second] = [seconds / 86400, seconds % 86400];
     // Eras of 400 years from March on, whose leap day comes last; day 0 is 0000-03-01.
     let day = days + 719_468;
-    let (era, of_era) = (day / 146_097, day % 146_097);
+    let era = day / 146_097;
+    let of_era = day % 146_097;
     let of_four = of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096;
     let year_of_era = of_four / 365;
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);

@@ -101,7 +101,8 @@ impl Groups {
                 ("core", core - train, self.own()),
                 ("halo", halo, "HALO copies"),
             ] {
-                let (from, to) = (y.at(below as f64), y.at((below + nodes) as f64));
+                let from = y.at(below as f64);
+                let to = y.at((below + nodes) as f64);
                 let hover = format!("part {name}: {} {what}", count(nodes));
                 if nodes > 0 {
                     svg.rect(class, left, to, width, from - to, &hover);
@@ -120,7 +121,8 @@ impl Groups {
             cells.filter_map(|(i, row)| row.iter().enumerate().filter_map(between(i)).max()).max();
         let strongest = strongest.unwrap_or(0).max(1) as f64;
         let size = (HEIGHT - 40.0) / number as f64;
-        let (left, top) = ((page - size * number as f64) / 2.0, 24.0);
+        let left = (page - size * number as f64) / 2.0;
+        let top = 24.0;
         let mut svg = Svg::new(page, HEIGHT, "Edges between parts");
         let every = number.div_ceil(12);
         for (i, row) in self.cut.iter().enumerate() {
@@ -145,7 +147,8 @@ impl Groups {
                 );
                 if number <= NUMBERED {
                     let class = if i != j && share > 0.55 { "on mid" } else { "cell mid" };
-                    let (x, y) = (at.0 + size / 2.0, at.1 + size / 2.0 + 4.0);
+                    let x = at.0 + size / 2.0;
+                    let y = at.1 + size / 2.0 + 4.0;
                     let number = if edges < 1000 { edges.to_string() } else { large(edges as f64) };
                     svg.text(class, x, y, &number);
                 }
@@ -175,7 +178,8 @@ fn degree_bars(histogram: &[u64], page: f64) -> Svg {
     let width = ((x.at(1.0) - x.at(0.0)) * 0.8).min(70.0);
     let every = histogram.len().div_ceil(if page < 400.0 { 6 } else { 10 });
     for (bin, &nodes) in histogram.iter().enumerate() {
-        let (middle, top) = (x.at(bin as f64), y.at(nodes as f64));
+        let middle = x.at(bin as f64);
+        let top = y.at(nodes as f64);
         let degrees = bin_name(bin);
         let hover = format!("degree {degrees}: {} nodes", count(nodes));
         svg.rect("between", middle - width / 2.0, top, width, y.at(0.0) - top, &hover);

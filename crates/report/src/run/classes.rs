@@ -18,6 +18,7 @@ const MOST_PAIRS: usize = 20;
 /// A table of the classes, with the confusion matrix of few classes, or the most confused pairs of many.
 pub(super) fn tables(run: &Recorded, found: &ClassScores) -> String {
     let split = if found.split == "valid" { "validation" } else { &found.split };
+    let split = escape(split);
     let name = |class: usize| name(run.graph.as_ref(), class);
     let mut order: Vec<usize> = (0..found.classes.len()).collect();
     if found.classes.len() > MOST {
@@ -82,8 +83,9 @@ fn matrix(found: &ClassScores, name: &impl Fn(usize) -> String) -> String {
         cells[class * number + class] = of.correct;
     }
     for &(class, predicted, examples) in &found.confused {
-        if let Some(cell) = cells.get_mut(class as usize * number + predicted as usize) {
-            *cell = examples;
+        // Either may be out of bounds in a file that was written elsewhere.
+        if (class as usize) < number && (predicted as usize) < number {
+            cells[class as usize * number + predicted as usize] = examples;
         }
     }
     let mut out = String::from(

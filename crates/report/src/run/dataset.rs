@@ -1,6 +1,6 @@
 //! The graph that a run trains on.
 
-use gnarl_train::{GraphRecord, MOST_READ};
+use gnarl_train::{GraphRecord, MOST_READ, Unmeasured};
 
 use crate::page::text::{count, escape, large, percent};
 
@@ -23,11 +23,19 @@ pub(super) fn table(graph: &GraphRecord) -> String {
     }
     if let Some(found) = &overview.homophily {
         let adjusted = found.adjusted.map_or("undefined".into(), |value| format!("{value:.3}"));
-        let text = format!("{:.3} of edges join one class, adjusted {adjusted}", found.edge);
+        let text = format!(
+            "{:.3} of edges between labeled nodes join one class, adjusted {adjusted}",
+            found.edge
+        );
         rows.push(("Homophily".into(), text));
-    } else if !overview.classes.is_empty() {
-        let most = large(MOST_READ as f64);
-        let text = format!("not measured beyond {most} edges; gnarl inspect does");
+    } else if let Some(reason) = graph.unmeasured {
+        let text = match reason {
+            Unmeasured::NoEdges => "no edge joins two labeled nodes".into(),
+            Unmeasured::ManyEdges => {
+                let most = large(MOST_READ as f64);
+                format!("not measured beyond {most} edges; gnarl inspect does")
+            }
+        };
         rows.push(("Homophily".into(), text));
     }
     let row = |(name, value): &(String, String)| {

@@ -47,14 +47,17 @@ pub(super) fn headline(run: &Recorded) -> String {
     };
     let so_far = match run.finished {
         true => String::new(),
-        false => format!(
-            "<p class=\"verdict\"><strong>Not finished</strong>: epoch {} of at most {}.</p>",
-            run.history.len(),
-            config.train.epochs
-        ),
+        false => {
+            let state = if run.stopped { "the run ended after epoch" } else { "epoch" };
+            format!(
+                "<p class=\"verdict\"><strong>Not finished</strong>: {state} {} of at most {}.</p>",
+                run.history.len(),
+                config.train.epochs
+            )
+        }
     };
     let parts = match &run.partition {
-        Some(cut) => format!("{} by {}", plural(cut.parts, "part"), cut.algorithm),
+        Some(made) => format!("{} by {}", plural(made.parts, "part"), made.algorithm),
         None if run.finished => "graph not partitioned".into(),
         // A partition elsewhere is not known before the end.
         None => plural(run.history.len(), "epoch") + " so far",

@@ -1,7 +1,7 @@
 //! The report of a run while it lasts.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -15,39 +15,59 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// Time between two writings over the time of one, if that is more: a long run's page takes longer.
 const RARE: u32 = 20;
 
-/// Rewrites the report of a run as it goes on, on a thread of its own: the run never waits for it, nor fails if it cannot be
-/// written. When dropped, it writes the epochs that are not in the page yet.
+/// Rewrites the report of a run as it goes on, on a thread of its own: epochs never wait for it, nor does the run fail if it
+/// cannot be written.
 #[derive(Debug)]
 pub struct LiveReport {
-    records: Option<Sender<EpochRecord>>,
+    events: Option<Sender<Event>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl LiveReport {
     /// Begins to write the report of the run in `folder`.
     pub fn start(folder: &Path) -> Self {
-        let (records, received) = channel();
+        let (events, received) = channel();
         let mut page = Page { folder: folder.into(), run: None, failed: false };
-        let keep = move || keep(&received, |records| page.write(records));
+        let keep = move || keep(&received, |records, stopped| page.write(records, stopped));
         let thread = std::thread::Builder::new().name("report".into()).spawn(keep);
         if let Err(e) = &thread {
             tracing::warn!("the report is written at the end of the run only: {e}");
         }
-        Self { records: Some(records), thread: thread.ok() }
+        Self { events: Some(events), thread: thread.ok() }
     }
 
     /// Takes note of an epoch that has ended.
     pub fn epoch(&self, record: &EpochRecord) {
-        if let Some(records) = &self.records {
+        self.send(Event::Epoch(Box::new(record.clone())));
+    }
+
+    /// Ends the report of a run that has ended. Nothing more is written of a run that is `finished`, whose report is
+    /// written as a whole; of another one the page says that the run ended before its end.
+    pub fn end(self, finished: bool) {
+        if !finished {
+            self.send(Event::Stopped);
+        }
+    }
+
+    fn send(&self, event: Event) {
+        if let Some(events) = &self.events {
             // Nobody receives it if there is no thread, of which a warning was logged.
-            let _ = records.send(record.clone());
+            let _ = events.send(event);
         }
     }
 }
 
+/// News of the run.
+#[derive(Debug)]
+enum Event {
+    Epoch(Box<EpochRecord>),
+    /// It ended before it was finished.
+    Stopped,
+}
+
 impl Drop for LiveReport {
     fn drop(&mut self) {
-        self.records = None;
+        self.events = None;
         if let Some(thread) = self.thread.take() {
             // Its panic, if any, has been printed.
             let _ = thread.join();
@@ -55,19 +75,27 @@ impl Drop for LiveReport {
     }
 }
 
-/// Hands records to `write`, those of some time together, until the sender is gone.
-fn keep(received: &Receiver<EpochRecord>, mut write: impl FnMut(Vec<EpochRecord>)) {
+/// Hands records to `write`, those of some time together, until the run has ended; `true` with the last ones of a run that
+/// is not finished.
+fn keep(received: &Receiver<Event>, mut write: impl FnMut(Vec<EpochRecord>, bool)) {
     let mut due = Instant::now() + PAUSE;
     let mut records = Vec::new();
-    while let Ok(record) = received.recv() {
-        records.push(record);
-        while let Ok(record) = received.recv_timeout(due.saturating_duration_since(Instant::now()))
-        {
-            records.push(record);
+    loop {
+        let event = match records.is_empty() {
+            true => received.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            false => received.recv_timeout(due.saturating_duration_since(Instant::now())),
+        };
+        match event {
+            Ok(Event::Epoch(record)) => records.push(*record),
+            Ok(Event::Stopped) => return write(records, true),
+            Err(RecvTimeoutError::Timeout) => {
+                let start = Instant::now();
+                write(std::mem::take(&mut records), false);
+                due = Instant::now() + PAUSE.max(RARE * start.elapsed());
+            }
+            // Whoever dropped the sender writes a report with all results, if any.
+            Err(RecvTimeoutError::Disconnected) => return,
         }
-        let start = Instant::now();
-        write(std::mem::take(&mut records));
-        due = Instant::now() + PAUSE.max(RARE * start.elapsed());
     }
 }
 
@@ -80,9 +108,12 @@ struct Page {
 }
 
 impl Page {
-    /// Adds epochs, and writes the page.
-    fn write(&mut self, records: Vec<EpochRecord>) {
-        let written = self.add(records).and_then(|run| write_run_report(&run.folder, run));
+    /// Adds epochs, and writes the page, the last one of a run that is `stopped`. No page is begun without epochs.
+    fn write(&mut self, records: Vec<EpochRecord>, stopped: bool) {
+        if records.is_empty() && self.run.is_none() {
+            return;
+        }
+        let written = self.add(records, stopped).and_then(|run| write_run_report(&run.folder, run));
         if let Err(e) = written
             && !self.failed
         {
@@ -91,7 +122,7 @@ impl Page {
         }
     }
 
-    fn add(&mut self, records: Vec<EpochRecord>) -> Result<&Recorded> {
+    fn add(&mut self, records: Vec<EpochRecord>, stopped: bool) -> Result<&Recorded> {
         let run = match self.run.take() {
             Some(run) => run,
             None => {
@@ -104,6 +135,7 @@ impl Page {
         };
         let run = self.run.insert(run);
         run.extend(records);
+        run.stopped = stopped;
         Ok(run)
     }
 }
@@ -116,7 +148,7 @@ mod tests {
     use crate::page::REPORT;
 
     #[test]
-    fn the_page_of_a_run_that_lasts_has_its_epochs() {
+    fn the_page_of_a_run_that_was_stopped_has_its_epochs() {
         let dir = tempfile::tempdir().unwrap();
         let mut config = RunConfig::default();
         config.dataset.path = "data/cora".into();
@@ -127,12 +159,32 @@ mod tests {
         std::fs::write(dir.path().join("metrics.jsonl"), lines).unwrap();
         let live = LiveReport::start(dir.path());
         (2..=30).for_each(|epoch| live.epoch(&record(epoch)));
-        drop(live);
+        live.end(false);
         let page = std::fs::read_to_string(dir.path().join(REPORT)).unwrap();
-        assert!(
-            page.contains("epoch 30 of at most 100") && page.contains("http-equiv=\"refresh\"")
-        );
+        assert!(page.contains("ended after epoch 30 of at most 100"));
+        assert!(!page.contains("http-equiv"), "it changes no more");
         super::super::tests::check_xml(&page);
+        // A run that lasts.
+        let mut run = Recorded::read(dir.path()).unwrap();
+        run.extend([record(3)]);
+        write_run_report(dir.path(), &run).unwrap();
+        let page = std::fs::read_to_string(dir.path().join(REPORT)).unwrap();
+        assert!(page.contains("epoch 3 of at most 100") && page.contains("http-equiv=\"refresh\""));
+        super::super::tests::check_xml(&page);
+    }
+
+    #[test]
+    fn a_finished_run_has_no_page_of_its_epochs() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("config.toml"), RunConfig::default().to_toml().unwrap())
+            .unwrap();
+        let live = LiveReport::start(dir.path());
+        live.epoch(&EpochRecord { epoch: 1, ..Default::default() });
+        live.end(true);
+        assert!(!dir.path().join(REPORT).exists());
+        // Nor one that ended before its first epoch.
+        LiveReport::start(dir.path()).end(false);
+        assert!(!dir.path().join(REPORT).exists());
     }
 
     #[test]
@@ -140,5 +192,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let live = LiveReport::start(&dir.path().join("gone"));
         live.epoch(&EpochRecord { epoch: 1, ..Default::default() });
+        live.end(false);
     }
 }

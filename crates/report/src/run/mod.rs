@@ -60,7 +60,7 @@ fn page(run: &Recorded) -> String {
     if let Some(origin) = &run.provenance {
         body += &section("Provenance", &provenance::table(run, origin));
     }
-    match run.finished {
+    match run.finished || run.stopped {
         true => page_of(&figures::title(&run.config), &body),
         false => growing_page(&figures::title(&run.config), &body),
     }

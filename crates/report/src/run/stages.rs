@@ -123,7 +123,8 @@ fn totals(mean: &EpochRecord, page: f64) -> Svg {
         let mut sum = 0.0;
         for ((class, stage), value) in stages {
             let hover = format!("{stage}: {}", seconds(value));
-            let (from, to) = (x.at(sum * factor), x.at((sum + value) * factor));
+            let from = x.at(sum * factor);
+            let to = x.at((sum + value) * factor);
             svg.rect(class, from, top, to - from, 50.0, &hover);
             if to - from > 56.0 {
                 svg.text("on mid", (from + to) / 2.0, top + 30.0, &seconds(value));
@@ -151,7 +152,8 @@ fn bars_of(records: &[EpochRecord], title: &str, page: f64) -> Svg {
         let start = (left + right - width) / 2.0;
         let mut sum = 0.0;
         for ((class, name), value) in LINE.iter().zip(line(record)) {
-            let (from, to) = (y.at(sum * factor), y.at((sum + value) * factor));
+            let from = y.at(sum * factor);
+            let to = y.at((sum + value) * factor);
             if from - to >= 0.05 {
                 let hover = format!("epoch {}, {name}: {}", record.epoch, seconds(value));
                 svg.rect(class, start, to, width, from - to, &hover);

@@ -1,6 +1,7 @@
+use gnarl_graph::inspect::Overview;
 use gnarl_partition::{PartCounts, PartitionManifest, PartitionReport, SourceInfo};
-use gnarl_train::evaluation::Scores;
-use gnarl_train::{EpochRecord, Recorded, Stages, Summary};
+use gnarl_train::evaluation::{ClassCount, ClassScores, Scores};
+use gnarl_train::{EpochRecord, GraphRecord, Recorded, Stages, Summary};
 
 use super::*;
 use crate::page::REPORT;
@@ -240,5 +241,28 @@ fn names_cannot_become_markup() {
     done.config.dataset.path = "a&b\"><b>'".into();
     done.summary.run_dir = "runs/<i>&".into();
     done.summary.test = Scores::from([("<u>".into(), 0.5)]);
+    // Two classes, of which one has no name, and pairs of more.
+    done.classes = Some(ClassScores {
+        split: "<s>".into(),
+        classes: vec![ClassCount { support: 3, predicted: 2, correct: 1 }; 2],
+        confused: vec![(0, 1, 1), (0, 2, 9), (7, 0, 9)],
+    });
+    done.graph = Some(GraphRecord {
+        overview: Overview {
+            nodes: vec![("<p>".into(), 3), ("&".into(), 3)],
+            classes: vec![3, 2],
+            ..Overview::default()
+        },
+        class_names: vec!["<b>&".into()],
+        of: "<nodes>".into(),
+        ..GraphRecord::default()
+    });
+    let page = checked(&done);
+    assert!(page.contains("Of &lt;s&gt; examples") && page.contains("&lt;b&gt;&amp;"));
+    assert!(!page.contains("<td class=\"wrong strong\""), "pairs of other classes have no cell");
+    // Many classes have pairs in place of the matrix.
+    if let Some(found) = &mut done.classes {
+        found.classes.resize(30, ClassCount::default());
+    }
     checked(&done);
 }

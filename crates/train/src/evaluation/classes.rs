@@ -1,12 +1,15 @@
 //! Scores of each class, and which classes are taken for which.
 
-use gnarl_nn::Tensor;
-use gnarl_nn::metrics::argmax;
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use serde::{Deserialize, Serialize};
 
 /// Most pairs of classes that are kept: all of them for up to 45 classes.
 const MOST_PAIRS: usize = 2000;
+/// Most classes of which every pair has a counter in a table, of 80 kB.
+const MOST_DENSE: usize = 100;
+/// Most pairs that are counted among more classes: the first ones that occur.
+const MOST_COUNTED: usize = 1 << 16;
 
 /// Counts of the examples of each class, from which its scores follow.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,47 +55,57 @@ fn share(part: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| part as f64 / of as f64)
 }
 
-/// Pairs of true and predicted classes, counted over examples.
+/// Pairs of true and predicted classes, counted over examples. The counts depend on the order of examples only where
+/// there are more pairs than are kept, and on nothing else.
 #[derive(Debug, Default)]
 pub(crate) struct Confusion {
-    classes: usize,
+    classes: Vec<ClassCount>,
+    /// The number of examples of each pair, by class and prediction; empty for many classes.
+    table: Vec<u64>,
+    /// Likewise, of wrong predictions among many classes.
     pairs: HashMap<(u32, u32), u64>,
 }
 
 impl Confusion {
-    /// Adds examples: row `rows[i]` of `predictions` belongs to class `classes[i]`.
-    pub fn add(&mut self, predictions: &Tensor, rows: &[u32], classes: &[u32]) {
-        self.classes = predictions.cols();
-        for (&row, &class) in rows.iter().zip(classes) {
-            let predicted = argmax(predictions.row(row as usize)) as u32;
-            *self.pairs.entry((class, predicted)).or_default() += 1;
+    /// Adds an example of `class` that is taken for `predicted`, among `classes`.
+    pub fn add(&mut self, classes: usize, class: usize, predicted: usize) {
+        if self.classes.is_empty() {
+            self.classes.resize(classes, ClassCount::default());
+            self.table.resize(if classes <= MOST_DENSE { classes * classes } else { 0 }, 0);
+        }
+        self.classes[class].support += 1;
+        self.classes[predicted].predicted += 1;
+        if class == predicted {
+            self.classes[class].correct += 1;
+        } else if !self.table.is_empty() {
+            self.table[class * classes + predicted] += 1;
+        } else {
+            let pair = (class as u32, predicted as u32);
+            let full = self.pairs.len() >= MOST_COUNTED;
+            match self.pairs.entry(pair) {
+                Entry::Occupied(mut count) => *count.get_mut() += 1,
+                Entry::Vacant(_) if full => {}
+                Entry::Vacant(new) => _ = new.insert(1),
+            }
         }
     }
 
     /// The counts of all examples, without the name of their split; none of no example.
     pub fn scores(&self) -> Option<ClassScores> {
-        if self.pairs.is_empty() {
+        let number = self.classes.len();
+        if number == 0 {
             return None;
         }
-        let mut classes = vec![ClassCount::default(); self.classes];
-        let mut confused = Vec::new();
-        for (&(class, predicted), &count) in &self.pairs {
-            if let Some(of) = classes.get_mut(class as usize) {
-                of.support += count;
-                of.correct += if class == predicted { count } else { 0 };
-            }
-            if let Some(of) = classes.get_mut(predicted as usize) {
-                of.predicted += count;
-            }
-            if class != predicted {
-                confused.push((class, predicted, count));
-            }
-        }
+        let cells = self.table.iter().enumerate().filter(|&(_, &count)| count > 0);
+        let dense = cells.map(|(at, &count)| ((at / number) as u32, (at % number) as u32, count));
+        let sparse =
+            self.pairs.iter().map(|(&(class, predicted), &count)| (class, predicted, count));
+        let mut confused: Vec<_> = dense.chain(sparse).collect();
         confused.sort_unstable_by_key(|&(class, predicted, count)| {
             (std::cmp::Reverse(count), class, predicted)
         });
         confused.truncate(MOST_PAIRS);
-        Some(ClassScores { split: String::new(), classes, confused })
+        Some(ClassScores { split: String::new(), classes: self.classes.clone(), confused })
     }
 }
 
@@ -102,15 +115,11 @@ mod tests {
 
     #[test]
     fn counts_of_a_table_by_hand() {
-        // True classes 0 0 1 2 2 2, taken for 0 1 1 2 0 0, in two batches.
-        let logits = |taken: &[usize]| {
-            let row = |&class: &usize| (0..3).map(move |c| f32::from(u8::from(c == class)));
-            Tensor::from_vec(taken.len(), 3, taken.iter().flat_map(row).collect())
-        };
         let mut all = Confusion::default();
         assert_eq!(all.scores(), None);
-        all.add(&logits(&[1, 0]), &[1, 0], &[0, 0]);
-        all.add(&logits(&[1, 2, 0, 0]), &[0, 1, 2, 3], &[1, 2, 2, 2]);
+        for (class, predicted) in [(0, 0), (0, 1), (1, 1), (2, 2), (2, 0), (2, 0)] {
+            all.add(3, class, predicted);
+        }
         let found = all.scores().unwrap();
         let count = |support, predicted, correct| ClassCount { support, predicted, correct };
         assert_eq!(found.classes, [count(2, 3, 1), count(1, 2, 1), count(3, 1, 1)]);
@@ -121,5 +130,19 @@ mod tests {
             (Some(1.0 / 3.0), Some(0.5), Some(0.4))
         );
         assert_eq!((count(0, 0, 0).f1(), count(0, 2, 0).recall()), (None, None));
+    }
+
+    #[test]
+    fn many_classes_have_all_counts_and_a_bounded_number_of_pairs() {
+        let classes = 600;
+        let mut all = Confusion::default();
+        // Every pair once, then the first one again.
+        (0..classes * classes).for_each(|i| all.add(classes, i / classes, i % classes));
+        all.add(classes, 0, 1);
+        assert_eq!((all.pairs.len(), all.table.len()), (MOST_COUNTED, 0));
+        let found = all.scores().unwrap();
+        assert!(found.classes[1..].iter().all(|class| class.support == classes as u64));
+        assert!(found.classes.iter().all(|class| class.correct == 1));
+        assert_eq!((found.confused.len(), found.confused[0]), (MOST_PAIRS, (0, 1, 2)));
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::classes::ClassScores;
 use super::scores::{LeakageReport, RelationScores, Scores};
 use crate::json;
-use crate::task::objective::Scorer;
+use crate::task::objective::{Objective, Scorer};
 
 /// Validation and test scores of a model over the given graphs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,14 @@ impl Evaluation {
             ..Self::default()
         }
     }
+}
+
+/// Scorers of validation, test and training examples. Classes are counted in the split that is reported: test examples if
+/// any is scored (`tested`), or else validation examples.
+pub(crate) fn scorers(objective: &dyn Objective, tested: bool) -> [Box<dyn Scorer + '_>; 3] {
+    let mut splits = [(); 3].map(|()| objective.scorer());
+    splits[usize::from(tested)].count_classes();
+    splits
 }
 
 /// Counts of the test examples, or of the validation examples if there are none.

@@ -16,6 +16,6 @@ pub use classes::{ClassCount, ClassScores};
 pub(crate) use embedded::Embedded;
 pub(crate) use forwards::Forwards;
 pub use found::Evaluation;
-pub(crate) use found::classes;
+pub(crate) use found::{classes, scorers};
 pub(crate) use node_scores::{NodeScores, within};
 pub use scores::{Goal, LeakageReport, RelationScores, Scores};

@@ -6,7 +6,7 @@ use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
 use gnarl_nn::Tensor;
 
-use super::found::Evaluation;
+use super::found::{Evaluation, scorers};
 use crate::data::node_targets::NodeTargets;
 use crate::task::objective::Objective;
 
@@ -21,7 +21,8 @@ impl NodeScores<'_> {
     /// Scores of the predictions for validation, test and training nodes, in their order.
     pub fn of(self, logits: [Tensor; 3]) -> Evaluation {
         let NodeTargets { labels, .. } = self.targets;
-        let mut splits = [(); 3].map(|()| self.objective.scorer());
+        let [_, test, _] = self.targets.scored();
+        let mut splits = scorers(self.objective, !test.is_empty());
         for ((split, nodes), logits) in splits.iter_mut().zip(self.targets.scored()).zip(&logits) {
             let rows: Vec<u32> = (0..nodes.len() as u32).collect();
             split.add(logits, &rows, &labels.of(nodes));

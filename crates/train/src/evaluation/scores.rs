@@ -49,7 +49,7 @@ impl LeakageReport {
 }
 
 /// The metric that selects the best weights.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Goal {
     /// Key among the scores.
     pub metric: String,

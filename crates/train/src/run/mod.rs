@@ -26,7 +26,7 @@ mod work;
 pub use edges::{EdgeModel, KeepEdges};
 pub use eval::eval_run;
 pub use infer::{Infer, Leader, infer_by_threads, infer_on};
-pub use places::run_folder;
+pub use places::{record_folder, run_folder};
 pub use prepared::PreparedSummary;
 pub use recorded::Recorded;
 pub use summary::{Finished, Summary};

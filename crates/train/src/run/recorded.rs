@@ -27,6 +27,8 @@ pub struct Recorded {
     pub summary: Summary,
     /// True if the run has ended.
     pub finished: bool,
+    /// True if its process is known to have ended before the run was finished.
+    pub stopped: bool,
     /// Every epoch so far.
     pub history: Vec<EpochRecord>,
     /// The partition, if it is known.
@@ -51,6 +53,7 @@ impl Recorded {
             config,
             summary,
             finished: false,
+            stopped: false,
             history: Vec::new(),
             partition: None,
             relations: Vec::new(),
@@ -76,13 +79,13 @@ impl Recorded {
         let mut run = Self::new(RunConfig::read(&config)?, dir.into());
         run.provenance = Provenance::read(dir)?;
         run.partition = partition(&run.config, dir);
-        run.graph = optional(&dir.join(GRAPH))?;
+        run.graph = unless_damaged(&dir.join(GRAPH));
         run.history = history(&dir.join(METRICS))?;
-        run.relations = optional(&dir.join(RELATIONS))?.unwrap_or_default();
-        run.classes = optional(&dir.join(CLASSES))?;
+        run.relations = unless_damaged(&dir.join(RELATIONS)).unwrap_or_default();
+        run.classes = unless_damaged(&dir.join(CLASSES));
         let ended: Option<Summary> = optional(&dir.join(SUMMARY))?;
         run.finished = ended.is_some();
-        run.summary = ended.unwrap_or_else(|| so_far(&run.config, &run.history, dir));
+        run.summary = ended.unwrap_or_else(|| run.so_far());
         Ok(run)
     }
 
@@ -97,7 +100,7 @@ impl Recorded {
             relations: relations.clone(),
             classes: classes.clone(),
             provenance: Provenance::read(folder).unwrap_or_default(),
-            graph: optional(&folder.join(GRAPH)).unwrap_or_default(),
+            graph: unless_damaged(&folder.join(GRAPH)),
             ..Self::new(config.clone(), folder.clone())
         }
     }
@@ -105,7 +108,43 @@ impl Recorded {
     /// Adds epochs of a run that lasts.
     pub fn extend(&mut self, records: impl IntoIterator<Item = EpochRecord>) {
         self.history.extend(records);
-        self.summary = so_far(&self.config, &self.history, &self.folder);
+        self.summary = self.so_far();
+    }
+
+    /// The summary of the epochs so far.
+    fn so_far(&self) -> Summary {
+        let goal = self.goal();
+        let score = |record: &EpochRecord| record.valid.get(&goal.metric).copied();
+        let evaluated = |record: &&EpochRecord| !record.valid.is_empty() || !record.test.is_empty();
+        let mut best: Option<&EpochRecord> = None;
+        for record in self.history.iter().filter(evaluated) {
+            let better = match (score(record), best.and_then(score)) {
+                (Some(new), Some(old)) => goal.improves(new, old),
+                _ => true,
+            };
+            if better {
+                best = Some(record);
+            }
+        }
+        Summary {
+            valid: best.map(|record| record.valid.clone()).unwrap_or_default(),
+            test: best.map(|record| record.test.clone()).unwrap_or_default(),
+            best_epoch: best.map_or(0, |record| record.epoch),
+            metric: goal.metric,
+            workers: self.config.train.workers,
+            parts: self.partition.as_ref().map_or(1, |made| made.parts),
+            run_dir: self.folder.clone(),
+            ..Summary::of_history(&self.history)
+        }
+    }
+
+    /// The score that selects weights, as the run has recorded it; of runs of earlier versions a guess.
+    fn goal(&self) -> Goal {
+        let recorded = self.graph.as_ref().and_then(|graph| graph.goal.clone());
+        recorded.unwrap_or_else(|| {
+            let metric = deciding(&self.config, &self.history);
+            Goal { smaller_is_better: gnarl_nn::metrics::smaller_is_better(&metric), metric }
+        })
     }
 
     /// The bottleneck of the run, and advice.
@@ -138,6 +177,14 @@ fn optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     parsed.map(Some).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))
 }
 
+/// A file of JSON that a run can be shown without, if it exists; one that is damaged is left out, with a warning.
+fn unless_damaged<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    optional(path).unwrap_or_else(|e| {
+        tracing::warn!("left out, as it is damaged: {e}");
+        None
+    })
+}
+
 /// The manifest of the partition that the run made, or was given; none if it is elsewhere.
 fn partition(config: &RunConfig, dir: &Path) -> Option<PartitionManifest> {
     let made = dir.join(PARTITION);
@@ -146,36 +193,7 @@ fn partition(config: &RunConfig, dir: &Path) -> Option<PartitionManifest> {
     Some(opened.manifest().clone())
 }
 
-/// The summary of the epochs so far.
-fn so_far(config: &RunConfig, history: &[EpochRecord], dir: &Path) -> Summary {
-    let metric = deciding(config, history);
-    let smaller_is_better = gnarl_nn::metrics::smaller_is_better(&metric);
-    let goal = Goal { metric, smaller_is_better };
-    let score = |record: &EpochRecord| record.valid.get(&goal.metric).copied();
-    let mut best: Option<&EpochRecord> = None;
-    for record in
-        history.iter().filter(|record| !record.valid.is_empty() || !record.test.is_empty())
-    {
-        let better = match (score(record), best.and_then(score)) {
-            (Some(new), Some(old)) => goal.improves(new, old),
-            _ => true,
-        };
-        if better {
-            best = Some(record);
-        }
-    }
-    let mut summary = Summary::of_history(history);
-    summary.valid = best.map(|record| record.valid.clone()).unwrap_or_default();
-    summary.test = best.map(|record| record.test.clone()).unwrap_or_default();
-    summary.best_epoch = best.map_or(0, |record| record.epoch);
-    summary.metric = goal.metric;
-    summary.workers = config.train.workers;
-    summary.parts = 1;
-    summary.run_dir = dir.into();
-    summary
-}
-
-/// The metric that selects weights, by its key among scores.
+/// The metric that most likely selects weights, by its key among scores.
 fn deciding(config: &RunConfig, history: &[EpochRecord]) -> String {
     if let Some(metric) = &config.train.metric {
         return metric.replace('-', "_");
@@ -214,6 +232,34 @@ mod tests {
         assert_eq!((run.finished, run.history.len()), (false, 4));
         let Summary { metric, best_epoch, valid, .. } = &run.summary;
         assert_eq!((metric.as_str(), *best_epoch, valid["accuracy"]), ("accuracy", 2, 0.75));
+    }
+
+    #[test]
+    fn the_recorded_goal_decides_and_damaged_records_are_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: String| std::fs::write(dir.path().join(name), text).unwrap();
+        write(CONFIG, RunConfig::default().to_toml().unwrap());
+        let record = |epoch, [auc, regret]: [f64; 2]| {
+            let valid = Scores::from([("roc_auc".into(), auc), ("regret".into(), regret)]);
+            EpochRecord { epoch, valid, ..Default::default() }.line() + "\n"
+        };
+        write(METRICS, record(1, [0.5, 3.0]) + &record(2, [0.9, 4.0]) + &record(3, [0.7, 2.0]));
+        let best = || {
+            let Summary { metric, best_epoch, .. } = Recorded::read(dir.path()).unwrap().summary;
+            (metric, best_epoch)
+        };
+        let goal = Goal { metric: "regret".into(), smaller_is_better: true };
+        let graph = GraphRecord { goal: Some(goal), ..GraphRecord::default() };
+        graph.write(dir.path()).unwrap();
+        assert_eq!(best(), ("regret".into(), 3));
+        let known = Goal { metric: "roc_auc".into(), smaller_is_better: false };
+        GraphRecord { goal: Some(known), ..graph }.write(dir.path()).unwrap();
+        assert_eq!(best(), ("roc_auc".into(), 2));
+        for name in [GRAPH, CLASSES, RELATIONS] {
+            write(name, "{\"split\": 3".into());
+        }
+        let run = Recorded::read(dir.path()).unwrap();
+        assert_eq!((run.graph, run.classes, run.relations.len()), (None, None, 0));
     }
 
     #[test]

@@ -32,7 +32,7 @@ use crate::run::partition::open_parts;
 use crate::run::prepared::{check_prepared, drawn_elsewhere, with_batches};
 use crate::run::setup::{KeptServer, Purpose, Setup, Source};
 use crate::run::summary::Finished;
-use crate::run::watch::{Epochs, Watch};
+use crate::run::watch::{Ending, Epochs, Watch};
 use crate::session::{Session, Threads, threads_each};
 use crate::state::{Progress, Start, TrainState};
 use crate::telemetry::EpochRecord;
@@ -97,12 +97,15 @@ impl Registry {
         check_prepared((config, self), &source)?;
         let setup = Setup::new((config, self), source, Purpose::Training(None))?;
         let metrics = Metrics::start(config, 0)?;
-        let (folder, resume) = RunFolder::open(config, begin, &fingerprint)?;
+        let made_by = (&*fingerprint, watch.command());
+        let (folder, resume) = RunFolder::open(config, begin, made_by)?;
         watch.begins(folder.dir());
         let cut = setup.source.cut((config, self), &folder, config.train.workers)?;
         let checkpoint = resume.then(|| checkpoint::read(folder.dir())).transpose()?;
         let workers = config.train.workers;
         let run = Run::new((config, self), setup, folder, cut, (0..workers, workers), None)?;
+        // Dropped before the run, which holds the lock of its folder.
+        let ending = Ending::new(watch);
         run.announce(1)?;
         let mut states = run.states(0..workers, workers, checkpoint.as_deref())?;
         drop(checkpoint);
@@ -114,7 +117,9 @@ impl Registry {
             let state = state.ok_or_else(|| Error::invalid("duplicate rank"))?;
             run.train(comm, workers, state, &metrics, &|record| watch.epoch(record))
         })?;
-        run.finish(trained.swap_remove(0))
+        let finished = run.finish(trained.swap_remove(0))?;
+        ending.finish();
+        Ok(finished)
     }
 
     /// Trains by `config`, as one rank of a group: `train.workers` is its size, whatever the
@@ -159,7 +164,8 @@ impl Registry {
         let local_ranks = hosts.iter().filter(|host| **host == hosts[comm.rank()]).count();
         let setup = Setup::new((&config, self), source, Purpose::Training(Some((comm, &hosts))))?;
         let lead = comm.rank() == 0;
-        let opened = lead.then(|| RunFolder::open(&config, begin, &fingerprint)).transpose()?;
+        let opened = lead.then(|| RunFolder::open(&config, begin, (&fingerprint, watch.command())));
+        let opened = opened.transpose()?;
         if let Some((folder, _)) = &opened {
             watch.begins(folder.dir());
         }
@@ -194,6 +200,8 @@ impl Registry {
         let own = comm.rank()..comm.rank() + 1;
         let ranks = (own.clone(), comm.size());
         let run = Run::new((&config, self), setup, folder, parts, ranks, Some(comm))?;
+        // Dropped before the run, which holds the lock of its folder.
+        let ending = lead.then(|| Ending::new(watch));
         let mut states = run.states(own, comm.size(), checkpoint)?;
         if lead {
             let mut machines = hosts.clone();
@@ -210,7 +218,11 @@ impl Registry {
         })?;
         // Others may still request features from this rank's server.
         comm.barrier("the end of training")?;
-        lead.then(|| run.finish(trained)).transpose()
+        let finished = lead.then(|| run.finish(trained)).transpose()?;
+        if let Some(ending) = ending {
+            ending.finish();
+        }
+        Ok(finished)
     }
 }
 
@@ -341,7 +353,7 @@ impl<'a> Run<'a> {
             hosts,
         };
         opening.announce()?;
-        match GraphRecord::new(self.config, &self.source, &opening.sizes) {
+        match GraphRecord::new(self.config, &self.source, &opening.sizes, &self.goal) {
             Ok(graph) => graph.write(self.folder.dir())?,
             // The run may need nothing of what cannot be read.
             Err(e) => tracing::warn!("the report has no section on the dataset: {e}"),
@@ -465,11 +477,11 @@ impl<'a> Run<'a> {
         params.len() + tables.iter().map(TableSpec::values).sum::<usize>()
     }
 
-    fn finish(self, trained: Trained) -> Result<Finished> {
+    fn finish(&self, trained: Trained) -> Result<Finished> {
         let Trained { progress, weights, rows } = trained;
         self.write_model(&weights, &rows, &progress)?;
         let figures = (self.goal.metric.clone(), self.parameters());
-        finish::finish(self.config, &self.folder, self.partition, figures, progress)
+        finish::finish(self.config, &self.folder, self.partition.clone(), figures, progress)
     }
 }
 

@@ -153,11 +153,15 @@ impl Run<'_> {
             let sparse = joined.iter_mut().flat_map(|summed| summed.grads_mut());
             dense.iter_mut().chain(sparse).for_each(|g| *g /= weight);
             let limit = self.session.config.train.clip_norm;
-            let of_weights = self.pool.install(|| dense_squares(dense));
-            let of_rows = squares(&joined);
+            let first = self.comm.rank() == 0;
+            // Unless it clips, the norm is only recorded, which the first rank does for all.
+            let (of_rows, of_weights) = self.pool.install(|| {
+                let of_weights = if first || limit > 0.0 { dense_squares(dense) } else { 0.0 };
+                (squares(&joined), of_weights)
+            });
             // The gradient of the weights is equal on all ranks, rows are each one rank's.
             tally.squares += of_rows;
-            if self.comm.rank() == 0 {
+            if first {
                 tally.squares += of_weights;
                 tally.steps += 1;
             }

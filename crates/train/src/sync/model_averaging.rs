@@ -239,7 +239,7 @@ impl Trainer<'_> {
                 let (weight, mut rows) = (loss.weight as f32, replicas.sum(&rows)?);
                 let sparse = rows.iter_mut().flat_map(|summed| summed.grads_mut());
                 grads.iter_mut().chain(sparse).for_each(|g| *g /= weight);
-                let squares = self.pool.install(|| dense_squares(&grads)) + squares(&rows);
+                let squares = self.pool.install(|| dense_squares(&grads) + squares(&rows));
                 tally.squares += squares;
                 tally.steps += 1;
                 if config.train.clip_norm > 0.0 {

@@ -20,7 +20,7 @@ use crate::data::packed::{self, Columns};
 use crate::data::resident::{Examples, NodesInMemory};
 use crate::embeddings::{Rows, gather_to_root};
 use crate::encoder::{Encoder, Outputs};
-use crate::evaluation::{Evaluation, Forwards, NodeScores, by_first, of_first, within};
+use crate::evaluation::{Evaluation, Forwards, NodeScores, by_first, of_first, scorers, within};
 use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
@@ -91,7 +91,8 @@ impl NodePrediction {
         params: &Params,
         tables: &[Rows<'_>],
     ) -> Result<Evaluation> {
-        let mut scorers = [(); 3].map(|()| self.objective.scorer());
+        let tested = graphs.iter().any(|(_, targets)| !targets.scored()[1].is_empty());
+        let mut scorers = scorers(&*self.objective, tested);
         for (encoder, targets) in graphs {
             let nodes = targets.scored().concat();
             if !nodes.is_empty() {
@@ -110,7 +111,8 @@ impl NodePrediction {
         comm: &dyn Communicator,
         threads: Threads,
     ) -> Result<Evaluation> {
-        let mut scorers = [(); 3].map(|()| self.objective.scorer());
+        let tested = !self.whole.scored()[1].is_empty();
+        let mut scorers = scorers(&*self.objective, tested);
         let nodes = self.whole.scored().concat();
         if !nodes.is_empty() {
             let forwards = self.forwards(encoder).by_ranks(comm);

@@ -5,14 +5,14 @@ use std::path::Path;
 use gnarl_common::{Error, Result, ResultExt};
 use gnarl_config::{Pipeline, RunConfig, Strategy, absolute, load};
 use gnarl_planner::Measured;
-use gnarl_train::{EpochRecord, run_folder};
+use gnarl_train::{EpochRecord, record_folder};
 
 /// The stages of the run at `path`: medians over its epochs, without the first one.
 ///
 /// # Errors
 /// If it is no run, has other batches than those of `planned`, fewer than two epochs, or stages that overlapped.
 pub fn of_run(path: &Path, planned: &RunConfig) -> Result<Measured> {
-    let folder = run_folder(path)?;
+    let folder = record_folder(path)?;
     let config = load(&folder.join("config.toml"), &[])?;
     let shown = path.display();
     if planned.train.strategy != Strategy::Disaggregated {

@@ -2,29 +2,40 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 /// Longest wait for something that a page is to show.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Chromium by its names, and by the environment.
+/// Longest wait for an answer of the browser.
+const ANSWER: Duration = Duration::from_secs(120);
+
+/// Chromium as the environment names it, or by one of its names.
+///
+/// # Panics
+/// If the environment names a program that does not start.
 fn program() -> Option<String> {
-    let named = std::env::var("GNARL_CHROMIUM").ok();
     let known = ["chromium", "chromium-browser", "google-chrome"].map(String::from);
     let there = |name: &String| {
         let version = Command::new(name).arg("--version").stderr(Stdio::null()).output();
         version.is_ok_and(|output| output.status.success())
     };
-    named.into_iter().chain(known).find(there)
+    if let Ok(named) = std::env::var("GNARL_CHROMIUM") {
+        assert!(there(&named), "GNARL_CHROMIUM = '{named}' does not start");
+        return Some(named);
+    }
+    known.into_iter().find(there)
 }
 
 /// A browser with one page.
 pub struct Browser {
     child: Child,
     stdin: ChildStdin,
-    stdout: BufReader<ChildStdout>,
+    /// Messages of the browser, without the zero byte at their ends.
+    messages: Receiver<Vec<u8>>,
     number: u64,
     session: Option<String>,
     /// Addresses that pages asked for.
@@ -50,11 +61,12 @@ impl Browser {
         command.arg(format!("--user-data-dir={}", profile.path().display()));
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a shell");
-        let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let stdin = child.stdin.take().unwrap();
+        let messages = messages(child.stdout.take().unwrap());
         let mut browser = Self {
             child,
             stdin,
-            stdout: BufReader::new(stdout),
+            messages,
             number: 0,
             session: None,
             requests: Vec::new(),
@@ -78,10 +90,12 @@ impl Browser {
         }
         self.stdin.write_all(message.to_string().as_bytes()).unwrap();
         self.stdin.write_all(&[0]).unwrap();
+        let until = Instant::now() + ANSWER;
         loop {
-            let mut answer = Vec::new();
-            self.stdout.read_until(0, &mut answer).unwrap();
-            assert_eq!(answer.pop(), Some(0), "the browser ended");
+            let left = until.saturating_duration_since(Instant::now());
+            let answer = self.messages.recv_timeout(left);
+            let answer =
+                answer.unwrap_or_else(|e| panic!("{method}: no answer of the browser: {e}"));
             let mut answer: Value = serde_json::from_slice(&answer).unwrap();
             if answer["method"] == "Network.requestWillBeSent" {
                 let address = answer["params"]["request"]["url"].as_str().unwrap();
@@ -119,6 +133,21 @@ impl Browser {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+/// Messages of a browser, read by a thread until it ends.
+fn messages(stdout: ChildStdout) -> Receiver<Vec<u8>> {
+    let (messages, received) = channel();
+    std::thread::spawn(move || {
+        let mut stdout = BufReader::new(stdout);
+        let mut message = Vec::new();
+        while stdout.read_until(0, &mut message).is_ok() && message.pop() == Some(0) {
+            if messages.send(std::mem::take(&mut message)).is_err() {
+                break;
+            }
+        }
+    });
+    received
 }
 
 impl Drop for Browser {

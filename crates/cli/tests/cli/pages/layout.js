@@ -1,4 +1,4 @@
-// What is wrong with the layout of a page, as a list of texts.
+// Faults in the layout of a page, as a list of texts.
 (() => {
   const found = [];
   const over = document.documentElement.scrollWidth - innerWidth;

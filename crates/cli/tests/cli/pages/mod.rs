@@ -2,15 +2,16 @@
 
 mod browser;
 
+use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::common::{Bench, path, succeed};
 use crate::metrics::{Running, free, listen};
-use browser::Browser;
+use browser::{Browser, PATIENCE};
 
 /// Widths of windows, in pixels.
 const WIDTHS: [u32; 2] = [1280, 400];
@@ -75,22 +76,34 @@ fn the_live_page_grows_with_the_run() {
     let bench = Bench::new("[train]\nepochs = 100000\n");
     let [at, _] = free();
     let mut run = crate::common::gnarl();
-    run.args(bench.args(&[&listen(at)])).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut run = Running(run.spawn().unwrap());
+    run.args(bench.args(&[&listen(at)])).args(["--stream", "--attended"]);
+    let pipes = run.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = Running(pipes.spawn().unwrap());
+    let mut answers = run.0.stdin.take().unwrap();
+    // The run asks after each epoch. At this pace it lasts for an hour, on any machine.
+    std::thread::spawn(move || {
+        while answers.write_all(b"\n").is_ok() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
     run.page(at, |_| true);
     let live = format!("http://{at}/");
+    let newest = "epochs[epochs.length - 1].epoch";
     for width in WIDTHS {
         browser.open(&live, width);
         browser.wait("epochs.length > 2 && document.querySelectorAll('polyline').length > 4");
-        let seen = browser
-            .value("document.querySelector('polyline').getAttribute('points').split(' ').length");
-        browser.wait(&format!(
-            "document.querySelector('polyline').getAttribute('points').split(' ').length > {seen}"
-        ));
+        let seen = browser.value(newest);
+        browser.wait(&format!("{newest} > {seen}"));
+        // As drawn, some time after the event.
+        browser.wait(&format!("Number(/epoch (\\d+)/.exec(document.title)[1]) > {seen}"));
         assert_eq!(browser.value(LAYOUT), json!([]), "{width} px wide");
     }
+    let asked = std::mem::take(&mut browser.requests);
+    assert!(!asked.is_empty() && asked.iter().all(|asked| asked.starts_with(&live)), "{asked:?}");
     let report = bench.run.join("report.html");
+    let until = Instant::now() + PATIENCE;
     while !report.exists() {
+        assert!(Instant::now() < until, "no report of a run that lasts");
         std::thread::sleep(Duration::from_millis(50));
     }
     let report = address(&report);
@@ -98,8 +111,7 @@ fn the_live_page_grows_with_the_run() {
     browser.wait("document.body.textContent.includes('Not finished')");
     assert_eq!(browser.value(LAYOUT), json!([]));
     let asked = std::mem::take(&mut browser.requests);
-    let own = |asked: &String| asked.starts_with(&live) || *asked == report;
-    assert!(asked.iter().all(own), "{asked:?}");
+    assert!(asked.iter().all(|asked| *asked == report), "{asked:?}");
     browser.open(&live, 400);
     browser.wait("epochs.length > 2");
     drop(run);

@@ -9,6 +9,7 @@ use gnarl_graph::{Dataset, Names};
 use serde::{Deserialize, Serialize};
 
 use super::names::GRAPH;
+use crate::evaluation::Goal;
 use crate::run::checkpoint::atomic_write;
 use crate::run::setup::Source;
 use crate::task::Sizes;
@@ -22,6 +23,9 @@ pub struct GraphRecord {
     /// Counts of nodes and edges; classes and homophily where they are cheap to have, see [`MOST_READ`].
     #[serde(flatten)]
     pub overview: Overview,
+    /// The reason why homophily is not known, of a graph with classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmeasured: Option<Unmeasured>,
     /// Names of the classes, if they have any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub class_names: Vec<String>,
@@ -31,26 +35,50 @@ pub struct GraphRecord {
     pub outputs: usize,
     /// Sizes of the splits train, valid and test.
     pub splits: [usize; 3],
+    /// The score that selects weights; none of runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<Goal>,
+}
+
+/// Reasons why the homophily of a graph is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unmeasured {
+    /// There are more edges than [`MOST_READ`].
+    ManyEdges,
+    /// No edge joins two labeled nodes.
+    NoEdges,
 }
 
 impl GraphRecord {
-    /// The graph of `source`, with the examples of a task.
+    /// The graph of `source`, with the examples of a task and the score that selects weights.
     ///
     /// # Errors
     /// If the dataset is damaged.
-    pub(crate) fn new(config: &RunConfig, source: &Source, sizes: &Sizes) -> Result<Self> {
-        let (overview, class_names) = match source {
+    pub(crate) fn new(
+        config: &RunConfig,
+        source: &Source,
+        sizes: &Sizes,
+        goal: &Goal,
+    ) -> Result<Self> {
+        let found = match source {
             Source::Whole(dataset) => of_dataset(config, dataset)?,
-            Source::Parts(cut) => {
-                let made = cut.manifest();
+            Source::Parts(partition) => {
+                let made = partition.manifest();
                 let nodes = made.node_types.iter().map(|t| (t.name.clone(), t.count)).collect();
                 // Parts store edges of their halos, too: the counts of each type are not those of the graph.
                 let edges = vec![("edges".into(), made.cut.iter().flatten().sum())];
-                (Overview { nodes, edges, ..Overview::default() }, Vec::new())
+                let overview = Overview { nodes, edges, ..Overview::default() };
+                Self { overview, ..Self::default() }
             }
         };
-        let (outputs, splits) = (sizes.outputs, sizes.splits);
-        Ok(Self { overview, class_names, of: sizes.of.into(), outputs, splits })
+        Ok(Self {
+            of: sizes.of.into(),
+            outputs: sizes.outputs,
+            splits: sizes.splits,
+            goal: Some(goal.clone()),
+            ..found
+        })
     }
 
     /// Writes the record to a run's folder.
@@ -64,8 +92,22 @@ impl GraphRecord {
     }
 }
 
+/// The reason why an overview with classes has no homophily.
+fn reason(dataset: &Dataset, labeled: Option<&str>, overview: &Overview) -> Option<Unmeasured> {
+    if overview.homophily.is_some() || overview.classes.is_empty() {
+        return None;
+    }
+    let labeled = labeled?;
+    let within = dataset.manifest().edge_types.iter();
+    let within = within.filter(|t| t.triple.src == labeled && t.triple.dst == labeled);
+    match within.map(|t| t.count).sum::<u64>() > MOST_READ {
+        true => Some(Unmeasured::ManyEdges),
+        false => Some(Unmeasured::NoEdges),
+    }
+}
+
 /// The overview of a dataset, and the names of its classes.
-fn of_dataset(config: &RunConfig, dataset: &Dataset) -> Result<(Overview, Vec<String>)> {
+fn of_dataset(config: &RunConfig, dataset: &Dataset) -> Result<GraphRecord> {
     let kind = config.task.kind;
     let labeled = match (kind, &config.task.node_type) {
         (TaskKind::NodeClassification, Some(named)) => Some(named.clone()),
@@ -78,5 +120,10 @@ fn of_dataset(config: &RunConfig, dataset: &Dataset) -> Result<(Overview, Vec<St
         None => None,
     };
     let names = names.map(|names| (0..names.len()).map(|class| names.get(class).into()).collect());
-    Ok((overview, names.unwrap_or_default()))
+    Ok(GraphRecord {
+        unmeasured: reason(dataset, labeled.as_deref(), &overview),
+        overview,
+        class_names: names.unwrap_or_default(),
+        ..GraphRecord::default()
+    })
 }

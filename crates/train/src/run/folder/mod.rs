@@ -25,7 +25,7 @@ use crate::run::checkpoint::{CHECKPOINT, atomic_write};
 use crate::telemetry::{EpochRecord, EventFile};
 
 pub use begin::Begin;
-pub use graph::{GraphRecord, MOST_READ};
+pub use graph::{GraphRecord, MOST_READ, Unmeasured};
 pub use names::{CLASSES, CONFIG, GRAPH, METRICS, MODEL, PARTITION, RELATIONS, REPORT, SUMMARY};
 pub use provenance::{PROVENANCE, Provenance};
 
@@ -50,12 +50,17 @@ pub struct RunFolder {
 
 impl RunFolder {
     /// Prepares the folder for `config`; `true` if there is a checkpoint to continue from. A
-    /// finished run stays: a new one goes beside it. `fingerprint` identifies the data.
+    /// finished run stays: a new one goes beside it. `fingerprint` identifies the data, `command` has the words that
+    /// started the run, where a program gives them.
     ///
     /// # Errors
     /// If the folder cannot be written, holds an unfinished run or something else, is in use by
     /// another process, or a different run is to be resumed.
-    pub fn open(config: &RunConfig, begin: Begin, fingerprint: &str) -> Result<(Self, bool)> {
+    pub fn open(
+        config: &RunConfig,
+        begin: Begin,
+        (fingerprint, command): (&str, Vec<String>),
+    ) -> Result<(Self, bool)> {
         let remote = is_uri(&config.output.dir);
         let at = if remote { in_store } else { place::on_disk };
         let place = place::choose(&config.output.dir, begin, at)?;
@@ -118,7 +123,7 @@ impl RunFolder {
         let text = kept.to_toml()?;
         atomic_write(&dir.join(CONFIG), text.as_bytes())?;
         if !resume {
-            Provenance::now(config, fingerprint)?.write(&dir)?;
+            Provenance::now(config, fingerprint, command)?.write(&dir)?;
         }
         if let Some(uploads) = &uploads {
             uploads.objects().begin(stale)?;

@@ -27,8 +27,9 @@ pub struct Provenance {
     pub dataset: PathBuf,
     /// Fingerprint of the data, which changes when it is made anew.
     pub fingerprint: String,
-    /// Words of the command that started it.
-    #[serde(default)]
+    /// Words of the command that started it; empty if the program did not give them, see
+    /// [`Watch::command`](crate::Watch::command).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// Digest of the prepared batches that the run trains on, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,11 +37,11 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// A run that begins now.
+    /// A run that begins now, by the words `command`.
     ///
     /// # Errors
     /// If prepared batches cannot be read.
-    pub fn now(config: &RunConfig, fingerprint: &str) -> Result<Self> {
+    pub fn now(config: &RunConfig, fingerprint: &str, command: Vec<String>) -> Result<Self> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Self {
             version: env!("CARGO_PKG_VERSION").into(),
@@ -48,7 +49,7 @@ impl Provenance {
             started: since.as_secs(),
             dataset: data(&absolute(config)).into(),
             fingerprint: fingerprint.into(),
-            command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+            command,
             batches: digest(config)?,
         })
     }

@@ -54,7 +54,9 @@ pub(super) fn of_embeddings(
     embeddings: &[Embedded],
 ) -> Result<Evaluation> {
     evaluation(task, |split| {
-        score(task, split, |places| logits(task, params, embeddings, split, places))
+        score(task, split, counted(task, split), |places| {
+            logits(task, params, embeddings, split, places)
+        })
     })
 }
 
@@ -77,7 +79,7 @@ pub(super) fn in_time<E: Encoder>(
         task.score(weights.0, ends, &EdgeBatch { edges, rows, ..EdgeBatch::default() })
     };
     evaluation(task, |split| {
-        score(task, split, |places| {
+        score(task, split, counted(task, split), |places| {
             by_shares(comm, places.len(), |own| logits(split, &places[own]))
         })
     })
@@ -109,14 +111,25 @@ struct Found {
     classes: Option<ClassScores>,
 }
 
-/// Scores a split.
+/// True if classes are counted in a split: in the one that is reported.
+fn counted(task: &EdgePrediction, split: &Split) -> bool {
+    let [_, tested] = task.config.evaluate.scored();
+    let tested = tested && !task.splits.test.edges.is_empty();
+    std::ptr::eq(split, if tested { &task.splits.test } else { &task.splits.valid })
+}
+
+/// Scores a split, and counts its classes if they are `counted`.
 fn score(
     task: &EdgePrediction,
     split: &Split,
+    counted: bool,
     logits: impl Fn(&[u32]) -> Result<Tensor>,
 ) -> Result<Found> {
     let places: Vec<u32> = (0..split.edges.len() as u32).collect();
     let mut scorer = task.objective.scorer();
+    if counted {
+        scorer.count_classes();
+    }
     for places in places.chunks(EDGES) {
         let logits = logits(places)?;
         let each: Vec<u32> = (0..places.len() as u32).collect();

@@ -48,24 +48,28 @@ impl Objective for Classes {
     }
 
     fn scorer(&self) -> Box<dyn Scorer + '_> {
-        Box::new(ClassScorer { scores: self.0.scores(), confusion: Confusion::default() })
+        Box::new(ClassScorer { scores: self.0.scores(), confusion: None })
     }
 }
 
 struct ClassScorer<'a> {
     scores: MetricScores<'a>,
-    confusion: Confusion,
+    /// None unless classes are counted.
+    confusion: Option<Confusion>,
 }
 
 impl Scorer for ClassScorer<'_> {
     fn add(&mut self, predictions: &Tensor, rows: &[u32], targets: &Targets) {
         let Targets::Classes(classes) = targets else { return };
         let of = |(&row, &class): (&u32, &u32)| {
-            cross_entropy(predictions.row(row as usize), class as usize)
+            let logits = predictions.row(row as usize);
+            if let Some(confusion) = &mut self.confusion {
+                confusion.add(logits.len(), class as usize, metrics::argmax(logits));
+            }
+            cross_entropy(logits, class as usize)
         };
         let loss = rows.iter().zip(classes).map(of).sum();
         self.scores.add(predictions, rows, metrics::Targets::Classes(classes), loss);
-        self.confusion.add(predictions, rows, classes);
     }
 
     fn scores(&self) -> Scores {
@@ -76,8 +80,12 @@ impl Scorer for ClassScorer<'_> {
         self.scores.loss()
     }
 
+    fn count_classes(&mut self) {
+        self.confusion.get_or_insert_default();
+    }
+
     fn classes(&self) -> Option<ClassScores> {
-        self.confusion.scores()
+        self.confusion.as_ref()?.scores()
     }
 }
 

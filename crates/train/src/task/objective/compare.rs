@@ -53,7 +53,10 @@ pub trait Scorer: Send {
     /// The mean loss of the examples; 0 of none. Of weights with equal scores those with the smaller loss are better.
     fn loss(&self) -> f64;
 
-    /// Counts of each class, where an example has one.
+    /// Counts the classes of the examples that are added from here on, where an example has one.
+    fn count_classes(&mut self) {}
+
+    /// Counts of each class, if they are taken; see [`Scorer::count_classes`].
     fn classes(&self) -> Option<ClassScores> {
         None
     }

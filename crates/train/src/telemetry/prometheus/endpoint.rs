@@ -19,7 +19,7 @@ use super::events::Events;
 const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// The live page: without files of its own, or of others.
 const LIVE: &str = include_str!("live.html");
-/// What browsers let that page do: its own style and script, and requests to this address.
+/// Permissions of that page in browsers: its own style and script, and requests to this address.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// Polling interval for connections.

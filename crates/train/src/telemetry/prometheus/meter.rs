@@ -12,7 +12,7 @@ use crate::telemetry::{EpochRecord, Stages, Tally};
 #[derive(Debug, Clone)]
 pub struct Meter {
     board: Arc<Board>,
-    /// Where epochs are told, by one rank of each process.
+    /// Receives the epochs, from one rank of each process.
     events: Option<Arc<Events>>,
     rank: usize,
     steps: Counter,

@@ -35,7 +35,7 @@ pub(crate) use roles::{Figure, Reading, RoleMetrics};
 /// The metrics of one process. They are served until this value is dropped.
 pub struct Metrics {
     board: Arc<Board>,
-    /// Events of the process, which its first rank tells.
+    /// Events of the process, sent by its first rank.
     events: Arc<Events>,
     first: usize,
     planned: usize,

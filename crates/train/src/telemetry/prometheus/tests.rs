@@ -167,7 +167,7 @@ fn epochs_are_events_until_the_run_ends() {
     );
     assert_eq!(data["valid"]["accuracy"], 0.5);
     tell(2);
-    assert_eq!(event(&mut client)[0], format!("{run}-1"), "one of the ranks tells each epoch");
+    assert_eq!(event(&mut client)[0], format!("{run}-1"), "one of the ranks sends each epoch");
     tell(3);
     let mut again = follow(address, &format!("Last-Event-{}-1\r\n", run.replace("id", "ID")));
     for client in [&mut client, &mut again] {
