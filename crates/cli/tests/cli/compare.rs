@@ -15,12 +15,20 @@ fn runs_are_compared_by_settings_and_scores() {
     let runs = runs.map(|(name, set)| train(name, set));
     // As a run that lasts has it.
     std::fs::remove_file(runs[2].join("summary.json")).unwrap();
+    let origin = std::fs::read_to_string(runs[1].join("run.json")).unwrap();
+    let origin: Value = serde_json::from_str(&origin).unwrap();
+    let words: Vec<&str> =
+        origin["command"].as_array().unwrap().iter().flat_map(Value::as_str).collect();
+    assert!(words[1] == "train" && words.contains(&"train.lr=0.02"), "{words:?}");
+    // A damaged record of the graph is left out.
+    std::fs::write(runs[0].join("graph.json"), "{").unwrap();
     let page = bench.dir.path().join("compared.html");
     let mut command = gnarl();
     command.arg("compare").args(&runs).arg("--html").arg(&page);
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{text}");
+    assert!(text.contains("graph.json"), "{text}");
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(found["settings"]["train.epochs"], serde_json::json!(["2", "2", "3"]));
     assert_eq!(found["settings"]["train.lr"][1], "0.02");

@@ -1,7 +1,7 @@
 use gnarl_graph::inspect::Overview;
 use gnarl_partition::{PartCounts, PartitionManifest, PartitionReport, SourceInfo};
 use gnarl_train::evaluation::{ClassCount, ClassScores, Scores};
-use gnarl_train::{EpochRecord, GraphRecord, Recorded, Stages, Summary};
+use gnarl_train::{EpochRecord, GraphRecord, Recorded, Stages, Summary, Unmeasured};
 
 use super::*;
 use crate::page::REPORT;
@@ -258,6 +258,10 @@ fn names_cannot_become_markup() {
         ..GraphRecord::default()
     });
     let page = checked(&done);
+    assert!(!page.contains("Homophily"), "none, and of an earlier version no reason");
+    let graph = done.graph.as_mut().expect("a graph");
+    graph.unmeasured = Some(Unmeasured::NoEdges);
+    assert!(checked(&done).contains("no edge joins two labeled nodes"));
     assert!(page.contains("Of &lt;s&gt; examples") && page.contains("&lt;b&gt;&amp;"));
     assert!(!page.contains("<td class=\"wrong strong\""), "pairs of other classes have no cell");
     // Many classes have pairs in place of the matrix.

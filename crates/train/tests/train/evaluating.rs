@@ -21,6 +21,9 @@ fn a_split_that_is_not_asked_for_is_not_scored() {
     assert!(valid.test.is_empty() && !both.test.is_empty());
     assert_eq!((&valid.valid, valid.best_epoch), (&both.valid, both.best_epoch));
     assert_eq!(valid.losses, both.losses);
+    // The command of this program is its own affair.
+    let origin = Recorded::read(&config.output.dir).unwrap().provenance.unwrap();
+    assert!(origin.command.is_empty(), "{:?}", origin.command);
     // Asked for afterwards, both are there.
     assert_eq!(eval_run(&config.output.dir, None).unwrap().test, both.test);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::Value;
 
-use crate::common::{Bench, gnarl, path, results, succeed};
+use crate::common::{Bench, files, gnarl, path, results, succeed};
 
 const RUN: &str = "[train]\nepochs = 40\ncheckpoint_seconds = 0\n";
 
@@ -122,6 +122,12 @@ fn a_run_killed_on_six_hosts_ends_on_the_seventh_with_the_same_numbers() {
     succeed(&["infer", path(&store.bench.run), "--out", path(&a)]);
     result(&store.on(7, &["infer", &run, "--out", path(&b)]).output().unwrap());
     assert_eq!(read(a).unwrap(), read(b).unwrap());
+    let compare = store.on(9, &["compare", &run, path(&store.bench.run)]).output().unwrap();
+    let compared = &result(&compare)["runs"];
+    assert_eq!((&compared[0]["epochs"], &compared[0]["loss"]), (&400.into(), &compared[1]["loss"]));
+    let fetched = files(&store.bench.dir.path().join("cache-9"));
+    assert!(fetched.contains(&"metrics.jsonl".into()), "{fetched:?}");
+    assert!(!fetched.contains(&"model.safetensors".into()), "{fetched:?}");
     let next = result(&store.train(8, &["--set", "train.epochs=1"]).output().unwrap());
     assert_eq!(next["run_dir"], store.address("run/first-2"));
 }
