@@ -9,7 +9,7 @@ use gnarl::config::{Parts, RunConfig};
 use gnarl::graph::generate::{Attributes, CommunityOptions, community};
 use gnarl::nn::models::Model;
 use gnarl::report::write_run_report;
-use gnarl::train::{Begin, Finished, Registry};
+use gnarl::train::{Begin, Finished, Recorded, Registry};
 use gnarl::{Error, Result};
 
 use model::ResidualMean;
@@ -52,7 +52,7 @@ fn example(folder: &Path, epochs: usize) -> Result<Finished> {
         false => Begin::Fresh,
     };
     let finished = registry()?.run(&config, begin, &|_| {})?;
-    write_run_report(&finished.summary.run_dir, &finished)?;
+    write_run_report(&finished.summary.run_dir, &Recorded::of(&finished))?;
     Ok(finished)
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use gnarl::config::{Parts, RunConfig, TaskKind};
 use gnarl::graph::generate::{Attributes, CommunityOptions, community};
 use gnarl::report::write_run_report;
-use gnarl::train::{Begin, Finished, Objective, Registry};
+use gnarl::train::{Begin, Finished, Objective, Recorded, Registry};
 use gnarl::{Error, Result};
 
 use ranking::Ranking;
@@ -51,7 +51,7 @@ fn example(folder: &Path, epochs: usize) -> Result<Finished> {
         false => Begin::Fresh,
     };
     let finished = registry()?.run(&config, begin, &|_| {})?;
-    write_run_report(&finished.summary.run_dir, &finished)?;
+    write_run_report(&finished.summary.run_dir, &Recorded::of(&finished))?;
     Ok(finished)
 }
 

@@ -22,80 +22,18 @@
 //! ```
 
 mod queue;
+mod sealed;
 
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use memmap2::Mmap;
-use rayon::prelude::*;
-
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory;
 use queue::Queue;
+pub use sealed::{Sealed, damaged};
 
 /// Bytes up to which a file is compared at once.
 const SMALL: usize = 4 << 20;
-/// Bytes that are hashed at a time.
-const PIECE: usize = 4 << 20;
-
-/// The values of a mapped file, and the checksum they had when they were written.
-#[derive(Debug, Clone)]
-pub struct Sealed {
-    /// Name in errors.
-    pub path: PathBuf,
-    /// The whole file.
-    pub map: Arc<Mmap>,
-    /// The bytes of the values.
-    pub values: Range<usize>,
-    /// CRC-32 of them.
-    pub crc32: u32,
-}
-
-impl Sealed {
-    fn bytes(&self) -> &[u8] {
-        &self.map[self.values.clone()]
-    }
-
-    /// Compares the checksum, by all threads.
-    ///
-    /// # Errors
-    /// If it differs.
-    fn check(&self) -> Result<()> {
-        let pieces = self.bytes().par_chunks(PIECE).map(|piece| {
-            let mut crc = crc32fast::Hasher::new();
-            crc.update(piece);
-            crc
-        });
-        let mut crc = crc32fast::Hasher::new();
-        pieces.collect::<Vec<_>>().iter().for_each(|piece| crc.combine(piece));
-        self.compare(crc.finalize())
-    }
-
-    fn compare(&self, found: u32) -> Result<()> {
-        if found == self.crc32 { Ok(()) } else { Err(damaged(&self.path)) }
-    }
-
-    /// A digest of what the values are and should be; another one when the file is written again.
-    fn digest(&self) -> u64 {
-        let mut digest = DefaultHasher::new();
-        (&self.path, &self.values, self.crc32).hash(&mut digest);
-        if let Ok(about) = std::fs::metadata(&self.path) {
-            (about.len(), about.modified().ok()).hash(&mut digest);
-            #[cfg(unix)]
-            std::os::unix::fs::MetadataExt::ino(&about).hash(&mut digest);
-        }
-        digest.finish()
-    }
-}
-
-/// The error of a file whose values are not those that were written.
-pub fn damaged(path: &Path) -> Error {
-    Error::invalid(format!("{}: checksum differs from its manifest", path.display()))
-        .hint("the file was damaged or changed after it was written")
-}
 
 /// The files of this process.
 static FILES: LazyLock<Files> = LazyLock::new(Files::default);

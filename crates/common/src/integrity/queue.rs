@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{PIECE, Sealed};
+use super::sealed::{PIECE, Sealed};
 use crate::error::{Error, Kind, Result};
 
 /// Pauses in the background for each unit of work: a fiftieth of the time is worked.

@@ -1,24 +1,21 @@
 //! Accepts connections, and ends those whose time is over.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
-use super::connection::{Claim, Connection, GREETING, IDLE};
+use super::connection::Connection;
 use super::descriptors;
+use super::places::{Connections, Place};
 use super::stream::Accepted;
 
 /// Pause when no connection can be accepted, such as for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Pause until a place is looked for again.
 const LOOKING: Duration = Duration::from_millis(10);
-/// Time that a busy connection has its place for in any case.
-const TURN: Duration = Duration::from_secs(1);
 /// Interval of looks at all connections.
 const LOOK: Duration = Duration::from_secs(1);
 /// Time for a connection to leave, until another is asked to.
@@ -34,18 +31,6 @@ pub struct Listener {
     connections: Arc<Connections>,
     asked: Option<Instant>,
     warned: Option<Instant>,
-}
-
-/// The connections that are open, by the order of their arrival.
-#[derive(Debug, Default)]
-struct Connections(Mutex<(u64, BTreeMap<u64, Arc<Connection>>)>);
-
-/// The place of a connection.
-#[derive(Debug)]
-pub(super) struct Place {
-    number: u64,
-    connections: Arc<Connections>,
-    _permit: OwnedSemaphorePermit,
 }
 
 impl Listener {
@@ -90,8 +75,7 @@ impl Listener {
                 continue;
             }
             let connection = Arc::new(Connection::new());
-            let number = self.connections.add(connection.clone());
-            let place = Place { number, connections: self.connections.clone(), _permit: permit };
+            let place = Place::of(connection.clone(), &self.connections, permit);
             return Accepted::new(stream, connection, place);
         }
     }
@@ -129,67 +113,5 @@ impl Listener {
             self.warned = Some(Instant::now());
             tracing::warn!("{message}");
         }
-    }
-}
-
-impl Connections {
-    fn lock(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, Arc<Connection>>)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add(&self, connection: Arc<Connection>) -> u64 {
-        let mut all = self.lock();
-        all.0 += 1;
-        let number = all.0;
-        all.1.insert(number, connection);
-        number
-    }
-
-    /// Ends the connection with the weakest claim, the longest one of those; false if none is over.
-    fn end_weakest(&self) -> bool {
-        let mut all = self.lock();
-        let claims = all.1.iter().map(|(&number, connection)| (number, connection.claim()));
-        let over =
-            claims.filter(|(_, (claim, time))| claim.grace().is_some_and(|most| *time > most));
-        let weakest = over.min_by_key(|&(_, (claim, time))| (claim, Reverse(time)));
-        // It is not ended twice: its place is free as soon as its task has seen the end.
-        let ended = weakest.and_then(|(number, _)| all.1.remove(&number));
-        ended.inspect(|connection| connection.end()).is_some()
-    }
-
-    /// Asks the connection to leave that has been busy longest, if it has had its turn.
-    fn ask_to_leave(&self) {
-        let all = self.lock();
-        let busy = all.1.values().filter_map(|connection| match connection.claim() {
-            (Claim::Busy, time) if time > TURN && !connection.is_leaving() => {
-                Some((time, connection))
-            }
-            _ => None,
-        });
-        if let Some((_, longest)) = busy.max_by_key(|(time, _)| *time) {
-            longest.leave();
-        }
-    }
-
-    /// Ends connections that were given time enough.
-    fn end_late(&self) {
-        for connection in self.lock().1.values() {
-            let is_late = match connection.claim() {
-                (Claim::Silent | Claim::Greeting, time) => time > GREETING,
-                (Claim::Resting, time) => time > IDLE,
-                // Also if nobody waits any more: its calls would be refused for ever.
-                (Claim::Leaving, time) => Claim::Leaving.grace().is_some_and(|most| time > most),
-                (Claim::Busy, _) => connection.is_stalled(),
-            };
-            if is_late {
-                connection.end();
-            }
-        }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.connections.lock().1.remove(&self.number);
     }
 }

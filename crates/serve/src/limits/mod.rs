@@ -9,6 +9,7 @@ mod call;
 mod connection;
 mod descriptors;
 mod listener;
+mod places;
 mod stream;
 
 use gnarl_common::{Error, Result};

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tonic::transport::server::Connected;
 
 use super::connection::Connection;
-use super::listener::Place;
+use super::places::Place;
 
 /// An accepted connection; it fails when the server ends it, and has its place until it is dropped.
 #[derive(Debug)]

@@ -100,7 +100,7 @@ fn a_run_killed_on_six_hosts_ends_on_the_seventh_with_the_same_numbers() {
     assert!(text(&output).contains("resuming after epoch"), "{}", text(&output));
     let run = store.address("run/first");
     assert_eq!(found["run_dir"], Value::from(run.clone()));
-    let files = [
+    let expected_names = [
         "checkpoint.safetensors",
         "classes.json",
         "config.toml",
@@ -111,7 +111,7 @@ fn a_run_killed_on_six_hosts_ends_on_the_seventh_with_the_same_numbers() {
         "run.json",
         "summary.json",
     ];
-    assert_eq!(names(&store.file("run/first")), files);
+    assert_eq!(names(&store.file("run/first")), expected_names);
     assert!(names(&store.bench.dir.path().join("cache-6/folders")).is_empty());
 
     // Any host has the model, and a new run goes beside it.

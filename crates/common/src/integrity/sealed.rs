@@ -1,0 +1,70 @@
+//! The values of a file with their checksum.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use memmap2::Mmap;
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+
+/// Bytes that are hashed at a time.
+pub(super) const PIECE: usize = 4 << 20;
+
+/// The values of a mapped file, and the checksum they had when they were written.
+#[derive(Debug, Clone)]
+pub struct Sealed {
+    /// Name in errors.
+    pub path: PathBuf,
+    /// The whole file.
+    pub map: Arc<Mmap>,
+    /// The bytes of the values.
+    pub values: Range<usize>,
+    /// CRC-32 of them.
+    pub crc32: u32,
+}
+
+impl Sealed {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.map[self.values.clone()]
+    }
+
+    /// Compares the checksum, by all threads.
+    ///
+    /// # Errors
+    /// If it differs.
+    pub(super) fn check(&self) -> Result<()> {
+        let pieces = self.bytes().par_chunks(PIECE).map(|piece| {
+            let mut crc = crc32fast::Hasher::new();
+            crc.update(piece);
+            crc
+        });
+        let mut crc = crc32fast::Hasher::new();
+        pieces.collect::<Vec<_>>().iter().for_each(|piece| crc.combine(piece));
+        self.compare(crc.finalize())
+    }
+
+    pub(super) fn compare(&self, found: u32) -> Result<()> {
+        if found == self.crc32 { Ok(()) } else { Err(damaged(&self.path)) }
+    }
+
+    /// A digest of what the values are and should be; another one when the file is written again.
+    pub(super) fn digest(&self) -> u64 {
+        let mut digest = DefaultHasher::new();
+        (&self.path, &self.values, self.crc32).hash(&mut digest);
+        if let Ok(about) = std::fs::metadata(&self.path) {
+            (about.len(), about.modified().ok()).hash(&mut digest);
+            #[cfg(unix)]
+            std::os::unix::fs::MetadataExt::ino(&about).hash(&mut digest);
+        }
+        digest.finish()
+    }
+}
+
+/// The error of a file whose values are not those that were written.
+pub fn damaged(path: &Path) -> Error {
+    Error::invalid(format!("{}: checksum differs from its manifest", path.display()))
+        .hint("the file was damaged or changed after it was written")
+}
