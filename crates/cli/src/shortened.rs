@@ -4,6 +4,7 @@
 //! the file in the list of mappings, says it, and ends the process with the code of an error.
 
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gnarl_common::{Error, Kind, Result};
 
@@ -20,8 +21,12 @@ pub fn start() -> Result<()> {
         // SAFETY: the kernel fills the address of SIGBUS.
         let address = unsafe { info.si_addr() } as usize;
         let mut line = [0; BUFFER];
-        // Other addresses are those of no file: the handler before this one ends the process then.
         if let Some(name) = file_at(address, &mut line) {
+            // Another thread at the same file waits for the end.
+            while SAID.swap(true, Ordering::Relaxed) {
+                // SAFETY: waits for signals.
+                unsafe { libc::pause() };
+            }
             for text in [
                 b"error: ",
                 name,
@@ -33,11 +38,20 @@ pub fn start() -> Result<()> {
             // SAFETY: ends the process without running anything of it, which is in an unknown state.
             unsafe { libc::_exit(1) };
         }
+        // An address of no file: the same instruction ends the process, as it would have without a handler.
+        // SAFETY: a system call.
+        unsafe { libc::signal(libc::SIGBUS, libc::SIG_DFL) };
     };
+    // The handler before this one, of the standard library, takes itself away and lets a second thread end the process.
+    // SAFETY: nobody else handles this signal in a command.
+    unsafe { libc::signal(libc::SIGBUS, libc::SIG_DFL) };
     // SAFETY: the handler makes system calls only: it neither allocates, nor locks, nor panics.
     unsafe { signal_hook_registry::register_sigaction(libc::SIGBUS, handle) }.map_err(failed)?;
     Ok(())
 }
+
+/// True once a thread says the error.
+static SAID: AtomicBool = AtomicBool::new(false);
 
 fn say(text: &[u8]) {
     // SAFETY: the bytes are there for the call; a failed write cannot be told anywhere.
@@ -85,7 +99,7 @@ fn file_at(address: usize, buffer: &mut [u8; BUFFER]) -> Option<&[u8]> {
     found.map(|range| &buffer[range])
 }
 
-/// Where the name begins in a line of the list of mappings (`from-to mode offset device inode name`), if the address is between.
+/// The place of the name in a line of the list of mappings (`from-to mode offset device inode name`), if the address is between.
 fn name_at(line: &[u8], address: usize) -> Option<usize> {
     let dash = line.iter().position(|&byte| byte == b'-')?;
     let space = line.iter().position(|&byte| byte == b' ')?;

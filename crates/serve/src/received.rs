@@ -55,7 +55,7 @@ impl Asked {
             let next = match timeout(hurry, messages.try_next()).await {
                 Ok(next) => next?,
                 Err(_) => {
-                    share.wait(MESSAGE as u64)?;
+                    share.wait(arrived + MESSAGE as u64)?;
                     timeout(patience, messages.try_next()).await.map_err(late)??
                 }
             };
@@ -76,7 +76,10 @@ impl Asked {
                 share.grow_for_request(arrived).await?;
             }
         }
-        share.settle().await?;
+        match arrived > SMALL {
+            true => share.grow_for_request(arrived).await?,
+            false => share.settle().await?,
+        }
         let Some(first) = all.first() else {
             return Err(Status::invalid_argument("the exchange has no message"));
         };

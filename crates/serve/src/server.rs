@@ -24,6 +24,7 @@ use crate::work::{Handler, WorkService};
 /// Bytes of a call that are received before it has a place. Those of a connection are of all its calls together: one that
 /// waits must not keep another from being received.
 const AHEAD: u32 = 1 << 16;
+
 /// Calls of a kind of server.
 struct Calls {
     /// Threads that work on them.

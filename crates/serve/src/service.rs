@@ -114,7 +114,7 @@ impl Service {
         asked: Asked,
         call: Call,
     ) -> Result<Replies<FlightData>, Status> {
-        let Asked { batches, bytes, mut share, .. } = asked;
+        let Asked { batches, bytes, share, .. } = asked;
         let part = command.part().map(|part| self.part(part).cloned()).transpose();
         let part = part.map_err(|e| status(&e))?;
         let most = self.limits.ids;
@@ -123,9 +123,10 @@ impl Service {
             let mut answers = Answers::of(part, command, &batches, most)?;
             // A small reply is made at once: each change of threads takes as long as many rows.
             let first = answers.is_within(SMALL)?.then(|| answers.next(PIECE)).transpose()?;
-            Ok((answers, first.flatten()))
+            // The memory is given back with the request, also if the client has left.
+            Ok((answers, first.flatten(), share))
         };
-        let (mut answers, mut first) = busy(begin).await?;
+        let (mut answers, mut first, mut share) = busy(begin).await?;
         share.shrink();
         if first.is_none() {
             share.grow_for_reply(bytes).await?;

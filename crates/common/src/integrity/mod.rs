@@ -3,7 +3,7 @@
 //! **In:** the values of a file and the checksum that was taken of them ([`expect`]). **Out:** an error that names the file if
 //! they differ: at once for a small file; for a larger one in the background ([`in_background`]), where a comparison takes a
 //! fiftieth of the time and of the disk, or when all must be known ([`finish`]). Without the background, as in processes that
-//! only import the library, larger files are not compared. Each file is compared once in a process.
+//! only import the library, larger files are not compared. A file is compared once while there is a background.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -34,6 +34,9 @@ pub use sealed::{Sealed, damaged};
 
 /// Bytes up to which a file is compared at once.
 const SMALL: usize = 4 << 20;
+
+/// Most bytes that are compared before a result is final: others may wait for it.
+const AT_THE_END: u64 = 16 << 30;
 
 /// The files of this process.
 static FILES: LazyLock<Files> = LazyLock::new(Files::default);
@@ -82,7 +85,10 @@ pub struct Background(());
 
 impl Drop for Background {
     fn drop(&mut self) {
-        FILES.queue.stop();
+        if FILES.queue.stop() {
+            // What was let go, or found to be damaged, is compared anew by the next.
+            known().clear();
+        }
     }
 }
 
@@ -101,7 +107,7 @@ pub fn so_far() -> Result<()> {
 /// As [`finish`].
 pub fn settle() -> Result<()> {
     let free = memory::available().map_or(u64::MAX, |available| available.left);
-    let left = finish(free)?;
+    let left = finish(free.min(AT_THE_END))?;
     if left > 0 {
         tracing::info!(
             "checksums of {} were not compared: 'gnarl inspect --verify' does",

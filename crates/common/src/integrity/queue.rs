@@ -78,15 +78,17 @@ impl Queue {
         Ok(())
     }
 
-    /// Ends the background when nobody wants it any more; files that wait then are let go.
-    pub fn stop(&self) {
+    /// Ends the background when nobody wants it any more, which is returned; files that wait then are let go.
+    pub fn stop(&self) -> bool {
         let mut state = self.lock();
         state.wanted -= 1;
-        if state.wanted == 0 {
+        let is_last = state.wanted == 0;
+        if is_last {
             state.waiting.clear();
         }
         drop(state);
         self.changed.notify_all();
+        is_last
     }
 
     /// The damage that was found.

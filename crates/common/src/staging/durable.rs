@@ -3,6 +3,8 @@
 //! A name is on disk when the folder that has it is synchronized, the content of a file when the file is.
 
 use std::fs::File;
+#[cfg(unix)]
+use std::io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result, ResultExt};
@@ -44,8 +46,11 @@ pub fn sync_tree(folder: &Path) -> Result<()> {
     // Disks take many requests at a time. Threads of its own: a process that was forked off has no others.
     std::thread::scope(|scope| {
         let shares = files.chunks(files.len().div_ceil(THREADS).max(1));
-        let threads: Vec<_> =
-            shares.map(|share| scope.spawn(|| share.iter().try_for_each(sync))).collect();
+        let start = |share| {
+            let work = move || <[PathBuf]>::iter(share).try_for_each(sync);
+            std::thread::Builder::new().spawn_scoped(scope, work)
+        };
+        let threads: Vec<_> = shares.map(start).collect::<Result<_, _>>().map_err(no_thread)?;
         let ended = threads.into_iter().map(|thread| thread.join());
         let failed = || Error::new(Kind::Io, "a thread that brings files to disk ended");
         ended.into_iter().try_for_each(|ended| ended.unwrap_or_else(|_| Err(failed())))
@@ -70,10 +75,19 @@ pub fn sync_parent(path: &Path) -> Result<()> {
 fn sync_names(folder: &Path) -> Result<()> {
     #[cfg(test)]
     tests::note("names", folder);
-    // Other systems have no such operation on folders.
+    // Other systems have no such operation on folders, nor do some file systems; some folders may be written to, not read.
     #[cfg(unix)]
-    File::open(folder).at(folder)?.sync_all().at(folder)?;
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        Err(e) if !matches!(e.kind(), InvalidInput | Unsupported | PermissionDenied) => {
+            return Err(e).at(folder);
+        }
+        _ => {}
+    }
     Ok(())
+}
+
+fn no_thread(e: std::io::Error) -> Error {
+    Error::new(Kind::Limit, format!("cannot start a thread that brings files to disk: {e}"))
 }
 
 #[cfg(test)]
@@ -83,14 +97,14 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// What was brought to disk, in this order.
+    /// Contents and names that were brought to disk, in this order.
     static NOTES: Mutex<Vec<(&str, PathBuf)>> = Mutex::new(Vec::new());
 
     pub fn note(what: &'static str, path: &Path) {
         NOTES.lock().unwrap().push((what, path.into()));
     }
 
-    /// What was brought to disk of the files and folders in `dir`.
+    /// Those of the files and folders in `dir`.
     pub fn noted(dir: &Path) -> Vec<(&'static str, PathBuf)> {
         let notes = NOTES.lock().unwrap();
         notes.iter().filter(|(_, path)| path.starts_with(dir)).cloned().collect()

@@ -47,10 +47,8 @@ impl AtomicFile {
     pub fn commit(self) -> Result<()> {
         let Self { out, file, name } = self;
         durable::sync_file(&file, &out)?;
-        name.commit(|tmp| {
-            std::fs::rename(tmp, &out).at(&out)?;
-            durable::sync_parent(&out)
-        })
+        name.commit(|tmp| std::fs::rename(tmp, &out).at(&out))?;
+        durable::sync_parent(&out)
     }
 }
 

@@ -139,7 +139,7 @@ impl Share {
         if self.size >= size {
             return Ok(());
         }
-        if self.size == Size::Small {
+        if self.size <= Size::Small {
             self.place = Some(self.budget.waiting(held)?);
         }
         let bytes = if size == Size::Request { REQUEST_PLACE } else { REPLY_PLACE };

@@ -11,6 +11,10 @@ use futures::task::AtomicWaker;
 pub const GREETING: Duration = Duration::from_secs(10);
 /// Time without a call after which a connection is closed.
 pub const IDLE: Duration = Duration::from_secs(15 * 60);
+/// Time in which a client takes a message of a reply, whatever else it takes meanwhile.
+pub const STUCK: Duration = Duration::from_secs(300);
+/// Time for the last reply of a connection that leaves, if its client goes on asking.
+const PARTING: Duration = Duration::from_secs(5);
 /// Time without a call that ends a turn.
 const REST: Duration = Duration::from_millis(20);
 /// Time in which a client takes some bytes of a reply.
@@ -156,7 +160,10 @@ impl Connection {
         match (is(&self.admitted), self.calls.load(Ordering::Relaxed)) {
             (false, _) if !is(&self.heard) => (Claim::Silent, self.opened.elapsed()),
             (false, _) => (Claim::Greeting, self.opened.elapsed()),
-            (true, 0) if is(&self.leaving) => (Claim::Leaving, rested),
+            // Refusals are bytes that the client takes.
+            (true, 0) if is(&self.leaving) => {
+                (Claim::Leaving, rested.max(since(&self.latest).saturating_sub(PARTING)))
+            }
             (true, 0) => (Claim::Resting, rested),
             (true, _) => (Claim::Busy, since(&self.busy)),
         }
@@ -170,9 +177,11 @@ impl Connection {
     pub(super) fn is_stalled(&self) -> bool {
         let replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
         let paces = replies.iter().filter_map(Weak::upgrade);
-        let mut waits = paces.map(|pace| pace.load(Ordering::Relaxed)).filter(|since| *since != 0);
-        let has_not_taken = |since: u64| self.since(since) > STALLED;
-        has_not_taken(self.written.load(Ordering::Relaxed)) && waits.any(has_not_taken)
+        let waits = paces.map(|pace| pace.load(Ordering::Relaxed)).filter(|since| *since != 0);
+        let longest = waits.map(|since| self.since(since)).max().unwrap_or_default();
+        let silent = self.since(self.written.load(Ordering::Relaxed));
+        // Acknowledgments, and replies to other calls, are bytes that are taken, too.
+        longest.min(silent) > STALLED || longest > STUCK
     }
 
     /// Ends the connection at its next sign of life, or now if it waits for one.

@@ -43,14 +43,15 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
     }
     if left > 0 {
         tracing::info!("checksums of {} are compared while it serves", gib(left as f64));
-        let compare = || {
-            if integrity::finish(u64::MAX).is_err() {
-                interrupt::request(signal_hook::consts::SIGTERM);
-            }
-        };
-        let thread = std::thread::Builder::new().name("compare".into()).spawn(compare);
-        thread.map_err(|e| Error::new(Kind::Limit, format!("cannot start a thread: {e}")))?;
     }
+    // Batches may have opened more files.
+    let compare = || {
+        if integrity::finish(u64::MAX).is_err() {
+            interrupt::request(signal_hook::consts::SIGTERM);
+        }
+    };
+    let thread = std::thread::Builder::new().name("compare".into()).spawn(compare);
+    thread.map_err(|e| Error::new(Kind::Limit, format!("cannot start a thread: {e}")))?;
     // Until here the first Ctrl-C ends it at once.
     let _stoppable = Stoppable::new("when requests under way are answered");
     interrupt::wait();

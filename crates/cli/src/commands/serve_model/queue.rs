@@ -212,6 +212,7 @@ mod tests {
         assert_eq!(queue.push(3, 7), Err(Rejected::Full));
         assert_eq!(queue.push(4, 6).unwrap().1, Some(2));
         assert_eq!(queue.take(), Some(vec![1]));
+        queue.close();
         assert_eq!(queue.take(), Some(vec![4]));
     }
 
