@@ -59,6 +59,17 @@ pub fn sync_tree(folder: &Path) -> Result<()> {
     folders.iter().rev().try_for_each(|folder| sync_names(folder))
 }
 
+/// Makes a folder, with those above it that are missing, and brings their names to disk.
+///
+/// # Errors
+/// If it cannot be made, or the disk fails.
+pub fn create_folder(path: &Path) -> Result<()> {
+    let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
+    std::fs::create_dir_all(path).at(path)?;
+    missing.into_iter().rev().try_for_each(sync_parent)
+}
+
 /// Brings the name of a file or folder to disk.
 ///
 /// # Errors
@@ -136,6 +147,17 @@ pub(super) mod tests {
         assert!(all.iter().all(|&before| before < names), "{noted:?}");
         assert!(place("file", tmp.join("below/b")) < place("names", tmp.join("below")));
         assert_eq!(place("names", dir.path().into()), noted.len() - 1, "{noted:?}");
+    }
+
+    #[test]
+    fn a_new_folder_is_on_disk_with_those_above_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("runs/first");
+        create_folder(&out).unwrap();
+        let above = [dir.path().to_path_buf(), dir.path().join("runs")];
+        assert_eq!(noted(dir.path()), above.map(|folder| ("names", folder)));
+        create_folder(&out).unwrap();
+        assert_eq!(noted(dir.path()).len(), 2, "it is there");
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod lock;
 mod sweep;
 
 pub use claim::Claim;
+pub use durable::create_folder;
 pub use file::AtomicFile;
 pub use folder::Staging;
 pub use lock::LockFile;

@@ -14,7 +14,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use gnarl_common::staging::{LockFile, sweep_files};
+use gnarl_common::staging::{LockFile, create_folder, sweep_files};
 use gnarl_common::{Error, Result, ResultExt};
 use gnarl_config::{OutputSection, RunConfig, absolute};
 use gnarl_objects::is_uri;
@@ -66,7 +66,7 @@ impl RunFolder {
         let place = place::choose(&config.output.dir, begin, at)?;
         let objects = remote.then(|| RunObjects::open(&place)).transpose()?;
         let dir = objects.as_ref().map_or_else(|| place.clone(), RunObjects::folder);
-        std::fs::create_dir_all(&dir).at(&dir)?;
+        create_folder(&dir)?;
         let lock = LockFile::acquire(&dir.join(LOCK), &place, "a run is being trained there")?;
         let uploads = match objects {
             Some(objects) => {
