@@ -49,8 +49,7 @@ class Disk:
             if path.is_dir():
                 below = {one.name: one for one in path.iterdir()}
                 self.names[inode] = {
-                    name: ("folder" if one.is_dir() else "file", str(one.lstat().st_ino))
-                    for name, one in below.items()
+                    name: ("folder" if one.is_dir() else "file", str(one.lstat().st_ino)) for name, one in below.items()
                 }
             else:
                 self.contents[inode] = path.read_bytes()
@@ -89,7 +88,8 @@ def whole(folder):
     """The files below a folder with their contents; none if it is not there."""
     if not folder.exists():
         return None
-    files = (path for path in folder.rglob("*") if path.is_file())
+    # The report of a partition is written beside it, once it is whole.
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "report.html")
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
@@ -225,6 +225,8 @@ def outputs_of_file(shim, folder, out, words):
             counts["new"] += 1
         else:
             counts["neither"].append(cut)
+    if found and found[-1][1] != new:
+        counts["neither"].append("the end")
     return counts
 
 
@@ -234,7 +236,7 @@ def edges_of(graph, base, skip=0):
 
     columns = [np.load(graph / f"_N._E._N.{name}.npy") for name in ("src", "dst")]
     path = base / f"edges-{skip}.npy"
-    np.save(path, np.stack(columns, axis=1)[skip:].astype(np.int64))
+    np.save(path, np.stack(columns)[:, skip:].astype(np.int64))
     return path
 
 

@@ -21,7 +21,7 @@ mod lock;
 mod sweep;
 
 pub use claim::Claim;
-pub use durable::create_folder;
+pub use durable::{create_folder, sync_parent};
 pub use file::AtomicFile;
 pub use folder::Staging;
 pub use lock::LockFile;

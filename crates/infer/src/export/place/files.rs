@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use gnarl_common::staging::Staging;
+use gnarl_common::staging::{Staging, sync_parent};
 use gnarl_common::{Error, Result, ResultExt};
 
 use crate::export::table::Written;
@@ -71,6 +71,8 @@ impl Files {
                 return Err(Error::io(file, e));
             }
         }
+        // They are in one folder.
+        self.files.first().map_or(Ok(()), |out| sync_parent(out))?;
         Ok(Written { files: self.files, bytes })
     }
 }
