@@ -149,12 +149,12 @@ impl Column {
         // SAFETY: dataset files are written once under a temporary name and renamed; gnarl never
         // changes them in place. The mapping is read-only plain data.
         let map = Arc::new(unsafe { Mmap::map(&file) }.at(&path)?);
-        let offset = header.offset as usize;
-        let values = offset..offset + spec.num_bytes() as usize;
-        if values.end > map.len() {
+        let values = header.offset..header.offset + spec.num_bytes();
+        if values.end > map.len() as u64 {
             return Err(Error::invalid(format!("{}: became shorter meanwhile", path.display())));
         }
-        integrity::expect(Sealed { path, map: map.clone(), values, crc32: spec.crc32 })?;
+        integrity::expect(Sealed::new(path, values, spec.crc32))?;
+        let offset = header.offset as usize;
         Ok(Self { spec: spec.clone(), file: Bytes::Mapped(map), offset })
     }
 

@@ -6,16 +6,11 @@
 //! only import the library, larger files are not compared. A file is compared once while there is a background.
 //!
 //! ```
-//! use std::sync::Arc;
 //! use gnarl_common::integrity::{self, Sealed};
-//! use memmap2::Mmap;
 //!
 //! let mut file = tempfile::NamedTempFile::new()?;
 //! std::io::Write::write_all(&mut file, b"values")?;
-//! // SAFETY: nobody changes the file.
-//! let map = unsafe { Mmap::map(file.as_file()) }?;
-//! let crc32 = crc32fast::hash(b"valuex");
-//! let sealed = Sealed { path: file.path().into(), map: Arc::new(map), values: 0..6, crc32 };
+//! let sealed = Sealed::new(file.path().into(), 0..6, crc32fast::hash(b"valuex"));
 //! let error = integrity::expect(sealed).unwrap_err();
 //! assert!(error.to_string().contains("checksum differs"));
 //! # Ok::<(), std::io::Error>(())
@@ -33,7 +28,7 @@ use queue::Queue;
 pub use sealed::{Sealed, damaged};
 
 /// Bytes up to which a file is compared at once.
-const SMALL: usize = 4 << 20;
+const SMALL: u64 = 4 << 20;
 
 /// Most bytes that are compared before a result is final: others may wait for it.
 const AT_THE_END: u64 = 16 << 30;
@@ -62,8 +57,8 @@ pub fn expect(sealed: Sealed) -> Result<()> {
     if known().contains(&digest) {
         return Ok(());
     }
-    if sealed.values.len() <= SMALL {
-        sealed.compare(crc32fast::hash(sealed.bytes()))?;
+    if sealed.num_bytes() <= SMALL {
+        sealed.check()?;
     } else if !FILES.queue.push(sealed) {
         return Ok(());
     }

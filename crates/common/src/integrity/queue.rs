@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::sealed::{PIECE, Sealed};
+use super::sealed::Sealed;
 use crate::error::{Error, Kind, Result};
 
 /// Pauses in the background for each unit of work: a fiftieth of the time is worked.
@@ -119,7 +119,7 @@ impl Queue {
         let state = state.unwrap_or_else(PoisonError::into_inner);
         match &state.damage {
             Some(damage) => Err(damage.clone()),
-            None => Ok(state.waiting.iter().map(|sealed| sealed.values.len() as u64).sum()),
+            None => Ok(state.waiting.iter().map(Sealed::num_bytes).sum()),
         }
     }
 
@@ -127,20 +127,23 @@ impl Queue {
     fn check_waiting(&self, mut most: u64) {
         loop {
             let mut state = self.lock();
-            let fits = |sealed: &Sealed| sealed.values.len() as u64 <= most;
+            let fits = |sealed: &Sealed| sealed.num_bytes() <= most;
             let Some(place) = state.waiting.iter().position(fits) else { return };
             let Some(sealed) = state.waiting.remove(place) else { return };
             state.in_hand += 1;
             drop(state);
-            most -= sealed.values.len() as u64;
-            self.note(sealed.check());
+            most -= sealed.num_bytes();
+            self.note(&sealed, sealed.check());
             self.lock().in_hand -= 1;
             self.changed.notify_all();
         }
     }
 
-    fn note(&self, checked: Result<()>) {
-        if let Err(error) = checked {
+    /// Notes damage of a file that is still the one that was opened.
+    fn note(&self, sealed: &Sealed, checked: Result<()>) {
+        if let Err(error) = checked
+            && sealed.is_there()
+        {
             self.lock().damage.get_or_insert(error);
         }
     }
@@ -148,13 +151,14 @@ impl Queue {
     /// Compares one file after the other, with pauses, while that is wanted.
     fn run(&self) {
         while let Some(sealed) = self.next() {
-            let crc = self.hash_slowly(&sealed);
-            if let Some(crc) = crc {
-                self.note(sealed.compare(crc));
+            let checked = self.check_slowly(&sealed).transpose();
+            let is_left = checked.is_none();
+            if let Some(checked) = checked {
+                self.note(&sealed, checked);
             }
             let mut state = self.lock();
             state.is_hashing = false;
-            if crc.is_none() && state.wanted > 0 {
+            if is_left && state.wanted > 0 {
                 state.waiting.push_front(sealed);
             }
             drop(state);
@@ -179,38 +183,37 @@ impl Queue {
         }
     }
 
-    /// The checksum of a file; none if it is wanted at once, or not at all.
-    fn hash_slowly(&self, sealed: &Sealed) -> Option<u32> {
+    /// Compares the checksum of a file with pauses; none if it is wanted at once, or not at all.
+    fn check_slowly(&self, sealed: &Sealed) -> Result<Option<()>> {
+        let mut reader = sealed.reader()?;
         let mut crc = crc32fast::Hasher::new();
-        for piece in sealed.bytes().chunks(PIECE) {
+        let mut left = sealed.num_bytes();
+        while left > 0 {
             let start = Instant::now();
-            crc.update(piece);
+            left -= reader.hash_piece(left, &mut crc)?;
             let pause = (PAUSES * start.elapsed()).min(LONGEST);
             let paused =
                 self.changed.wait_timeout_while(self.lock(), pause, |state| state.is_wanted());
             if !paused.unwrap_or_else(PoisonError::into_inner).0.is_wanted() {
-                return None;
+                return Ok(None);
             }
         }
-        Some(crc.finalize())
+        sealed.compare(crc).map(Some)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-    use std::sync::Arc;
-
-    use memmap2::Mmap;
+    use std::path::Path;
 
     use super::*;
 
-    fn sealed(bytes: &[u8], crc32: u32) -> Sealed {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(bytes).unwrap();
-        // SAFETY: the file has no name any more when the test ends; nobody else changes it.
-        let map = Arc::new(unsafe { Mmap::map(file.as_file()) }.unwrap());
-        Sealed { path: file.path().into(), map, values: 0..bytes.len(), crc32 }
+    const LENGTH: usize = 5 << 20;
+
+    fn sealed(dir: &Path, name: &str, bytes: &[u8], crc32: u32) -> Sealed {
+        let path = dir.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        Sealed::new(path, 0..bytes.len() as u64, crc32)
     }
 
     fn queue() -> &'static Queue {
@@ -219,41 +222,54 @@ mod tests {
 
     #[test]
     fn a_flipped_bit_is_found_by_whoever_finishes() {
+        let dir = tempfile::tempdir().unwrap();
         let queue = queue();
-        let mut bytes = vec![7; 3 * PIECE + 5];
+        let mut bytes = vec![7; LENGTH];
         let crc32 = crc32fast::hash(&bytes);
-        assert!(!queue.push(sealed(&bytes, 1)), "nobody compares it");
+        assert!(!queue.push(sealed(dir.path(), "none", &bytes, 1)), "nobody compares it");
         queue.start().unwrap();
-        queue.push(sealed(&bytes, crc32));
+        queue.push(sealed(dir.path(), "whole", &bytes, crc32));
         assert_eq!(queue.finish(u64::MAX).unwrap(), 0);
-        bytes[PIECE + 3] ^= 4;
-        let damaged = sealed(&bytes, crc32);
-        let path = damaged.path.display().to_string();
-        queue.push(damaged);
-        // The background may be at it, or have been.
-        assert!(queue.finish(10).is_err() || queue.finish(10).unwrap() == bytes.len() as u64);
+        bytes[LENGTH / 2] ^= 4;
+        queue.push(sealed(dir.path(), "flipped", &bytes, crc32));
         let error = queue.finish(u64::MAX).unwrap_err().to_string();
-        assert!(error.contains(&path), "{error}");
+        assert!(error.contains("flipped: checksum differs"), "{error}");
         assert!(queue.found().is_err());
-        queue.stop();
+        assert!(queue.stop());
         queue.start().unwrap();
         queue.found().unwrap();
+        assert!(queue.stop());
+    }
+
+    #[test]
+    fn files_that_were_replaced_are_nobodys_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let queue = queue();
+        queue.start().unwrap();
+        let bytes = vec![7; LENGTH];
+        queue.push(sealed(dir.path(), "removed", &bytes, crc32fast::hash(&bytes)));
+        queue.push(sealed(dir.path(), "replaced", &bytes, crc32fast::hash(&bytes)));
+        std::fs::remove_file(dir.path().join("removed")).unwrap();
+        std::fs::write(dir.path().join("new"), [8; LENGTH + 1]).unwrap();
+        std::fs::rename(dir.path().join("new"), dir.path().join("replaced")).unwrap();
+        assert_eq!(queue.finish(u64::MAX).unwrap(), 0);
         queue.stop();
     }
 
     #[test]
     fn the_background_finds_it_and_can_be_hurried() {
+        let dir = tempfile::tempdir().unwrap();
         let queue = queue();
         queue.start().unwrap();
-        let bytes = vec![7; 2 * PIECE];
-        queue.push(sealed(&bytes, crc32fast::hash(&bytes)));
-        queue.push(sealed(&bytes, 1));
+        let bytes = vec![7; LENGTH];
+        queue.push(sealed(dir.path(), "whole", &bytes, crc32fast::hash(&bytes)));
+        queue.push(sealed(dir.path(), "flipped", &bytes, 1));
         assert!(queue.finish(u64::MAX).is_err());
         queue.stop();
 
         let alone = self::queue();
         alone.start().unwrap();
-        alone.push(sealed(&bytes[..PIECE], 1));
+        alone.push(sealed(dir.path(), "alone", &bytes, 1));
         let start = Instant::now();
         while alone.found().is_ok() {
             assert!(start.elapsed() < Duration::from_secs(60), "nothing was found");

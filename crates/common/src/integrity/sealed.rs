@@ -1,81 +1,147 @@
 //! The values of a file with their checksum.
 
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use memmap2::Mmap;
+use crc32fast::Hasher as Crc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ResultExt};
 
-/// Bytes that are hashed at a time.
-pub(super) const PIECE: usize = 4 << 20;
+/// Bytes that are read and hashed at a time.
+pub(super) const PIECE: u64 = 1 << 20;
 
-/// The values of a mapped file, and the checksum they had when they were written.
+/// The values of a file, and the checksum they had when they were written. They are read again to be compared: pages of a
+/// mapping would count as memory of this process.
 #[derive(Debug, Clone)]
 pub struct Sealed {
-    /// Name in errors.
-    pub path: PathBuf,
-    /// The whole file.
-    pub map: Arc<Mmap>,
-    /// The bytes of the values.
-    pub values: Range<usize>,
-    /// CRC-32 of them.
-    pub crc32: u32,
+    path: PathBuf,
+    values: Range<u64>,
+    crc32: u32,
+    digest: u64,
 }
 
 impl Sealed {
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.map[self.values.clone()]
+    /// The bytes `values` of the file at `path`, of which `crc32` is the CRC-32.
+    pub fn new(path: PathBuf, values: Range<u64>, crc32: u32) -> Self {
+        let digest = digest(&path, &values, crc32);
+        Self { path, values, crc32, digest }
     }
 
-    /// Compares the checksum, by all threads.
+    /// Bytes of the values.
+    pub fn num_bytes(&self) -> u64 {
+        self.values.end - self.values.start
+    }
+
+    /// A digest of what the values are and should be; another one when the file is written again.
+    pub(super) fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// Compares the checksum, by threads of its own: one of a pool that waited here could be the one that is waited for.
     ///
     /// # Errors
-    /// If it differs.
+    /// If it differs, or the file cannot be read.
     pub(super) fn check(&self) -> Result<()> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let bytes = self.bytes();
-        let shares: Vec<&[u8]> = bytes.chunks(bytes.len().div_ceil(cores).max(PIECE)).collect();
-        let hash = |share: &[u8]| {
-            let mut crc = crc32fast::Hasher::new();
-            crc.update(share);
-            crc
-        };
-        // Threads of its own: one of a pool that waited here could be the one that is waited for.
-        let hashes: Vec<crc32fast::Hasher> = std::thread::scope(|scope| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+        let step = self.num_bytes().div_ceil(cores).max(4 * PIECE);
+        let starts = (0..self.num_bytes()).step_by(step as usize);
+        let shares: Vec<Range<u64>> =
+            starts.map(|start| start..(start + step).min(self.num_bytes())).collect();
+        let hashes: Vec<Result<Crc>> = std::thread::scope(|scope| {
             let started: Vec<_> = (shares.iter())
-                .map(|share| std::thread::Builder::new().spawn_scoped(scope, || hash(share)))
+                .map(|share| std::thread::Builder::new().spawn_scoped(scope, || self.hash(share)))
                 .collect();
             let all = started.into_iter().zip(&shares);
             // Without a thread, this one does it.
             all.map(|(thread, share)| {
                 let hashed = thread.ok().and_then(|thread| thread.join().ok());
-                hashed.unwrap_or_else(|| hash(share))
+                hashed.unwrap_or_else(|| self.hash(share))
             })
             .collect()
         });
-        let mut crc = crc32fast::Hasher::new();
-        hashes.iter().for_each(|share| crc.combine(share));
-        self.compare(crc.finalize())
+        let mut crc = Crc::new();
+        for share in hashes {
+            crc.combine(&share?);
+        }
+        self.compare(crc)
     }
 
-    pub(super) fn compare(&self, found: u32) -> Result<()> {
-        if found == self.crc32 { Ok(()) } else { Err(damaged(&self.path)) }
+    /// The checksum of some of the values, counted from the first.
+    fn hash(&self, share: &Range<u64>) -> Result<Crc> {
+        let mut reader = self.reader()?;
+        reader.skip(share.start)?;
+        let mut crc = Crc::new();
+        let mut left = share.end - share.start;
+        while left > 0 {
+            left -= reader.hash_piece(left, &mut crc)?;
+        }
+        Ok(crc)
     }
 
-    /// A digest of what the values are and should be; another one when the file is written again.
-    pub(super) fn digest(&self) -> u64 {
-        let mut digest = DefaultHasher::new();
-        (&self.path, &self.values, self.crc32).hash(&mut digest);
-        if let Ok(about) = std::fs::metadata(&self.path) {
+    /// Reads the values from the first on.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(super) fn reader(&self) -> Result<Reader<'_>> {
+        let mut file = File::open(&self.path).at(&self.path)?;
+        file.seek(SeekFrom::Start(self.values.start)).at(&self.path)?;
+        let buffer = vec![0; PIECE.min(self.num_bytes()) as usize];
+        Ok(Reader { sealed: self, file, buffer })
+    }
+
+    /// Compares a checksum that was computed of all values.
+    ///
+    /// # Errors
+    /// If it differs.
+    pub(super) fn compare(&self, found: Crc) -> Result<()> {
+        if found.finalize() == self.crc32 { Ok(()) } else { Err(damaged(&self.path)) }
+    }
+
+    /// Returns whether the file is still the one that was opened: others have replaced it, or removed it.
+    pub(super) fn is_there(&self) -> bool {
+        digest(&self.path, &self.values, self.crc32) == self.digest
+    }
+}
+
+/// Reads values piece by piece.
+pub(super) struct Reader<'a> {
+    sealed: &'a Sealed,
+    file: File,
+    buffer: Vec<u8>,
+}
+
+impl Reader<'_> {
+    fn skip(&mut self, bytes: u64) -> Result<()> {
+        self.file.seek_relative(bytes as i64).at(&self.sealed.path)
+    }
+
+    /// Hashes a piece of at most `most` bytes; their number.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or ends.
+    pub fn hash_piece(&mut self, most: u64, crc: &mut Crc) -> Result<u64> {
+        let length = most.min(self.buffer.len() as u64) as usize;
+        self.file.read_exact(&mut self.buffer[..length]).at(&self.sealed.path)?;
+        crc.update(&self.buffer[..length]);
+        Ok(length as u64)
+    }
+}
+
+fn digest(path: &Path, values: &Range<u64>, crc32: u32) -> u64 {
+    let mut digest = DefaultHasher::new();
+    (path, values, crc32).hash(&mut digest);
+    match std::fs::metadata(path) {
+        Ok(about) => {
             (about.len(), about.modified().ok()).hash(&mut digest);
             #[cfg(unix)]
             std::os::unix::fs::MetadataExt::ino(&about).hash(&mut digest);
         }
-        digest.finish()
+        Err(_) => false.hash(&mut digest),
     }
+    digest.finish()
 }
 
 /// The error of a file whose values are not those that were written.
