@@ -50,6 +50,9 @@ impl Sealed {
         let starts = (0..self.num_bytes()).step_by(step as usize);
         let shares: Vec<Range<u64>> =
             starts.map(|start| start..(start + step).min(self.num_bytes())).collect();
+        if let [only] = &shares[..] {
+            return self.compare(self.hash(only)?);
+        }
         let hashes: Vec<Result<Crc>> = std::thread::scope(|scope| {
             let started: Vec<_> = (shares.iter())
                 .map(|share| std::thread::Builder::new().spawn_scoped(scope, || self.hash(share)))
