@@ -250,7 +250,7 @@ mod tests {
         queue.push(sealed(dir.path(), "removed", &bytes, crc32fast::hash(&bytes)));
         queue.push(sealed(dir.path(), "replaced", &bytes, crc32fast::hash(&bytes)));
         std::fs::remove_file(dir.path().join("removed")).unwrap();
-        std::fs::write(dir.path().join("new"), [8; LENGTH + 1]).unwrap();
+        std::fs::write(dir.path().join("new"), vec![8; LENGTH + 1]).unwrap();
         std::fs::rename(dir.path().join("new"), dir.path().join("replaced")).unwrap();
         assert_eq!(queue.finish(u64::MAX).unwrap(), 0);
         queue.stop();
