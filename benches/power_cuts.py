@@ -89,8 +89,9 @@ def whole(folder):
     if not folder.exists():
         return None
     # The report of a partition is written beside it, once it is whole.
-    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "report.html")
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    files = (path for path in folder.rglob("*") if path.is_file())
+    kept = (path for path in files if not path.name.startswith("report.html"))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in kept}
 
 
 def cuts(shim, folder, words):
