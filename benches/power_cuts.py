@@ -85,9 +85,11 @@ class Disk:
 
 
 def whole(folder):
-    """The files below a folder with their contents; none if it is not there."""
+    """The files below a folder with their contents, or that of a file; none if it is not there."""
     if not folder.exists():
         return None
+    if folder.is_file():
+        return {"": folder.read_bytes()}
     # The report of a partition is written beside it, once it is whole.
     files = (path for path in folder.rglob("*") if path.is_file())
     kept = (path for path in files if not path.name.startswith("report.html"))
@@ -201,34 +203,11 @@ def main():
         infer = [gnarl, "infer", base / "alone", "--out", folder / "rows.csv"]
         run([*infer, "--what", "classes"])
         again = [*infer, "--what", "classes,embeddings", "--force"]
-        tables.append(outputs_of_file(shim, folder, "rows.csv", again))
+        tables.append(outputs(shim, "infer", folder, "rows.csv", again))
     for table in tables:
         print(json.dumps(table))
     if any(table["neither"] for table in tables):
         sys.exit(1)
-
-
-def outputs_of_file(shim, folder, out, words):
-    """As `outputs`, of a single file."""
-    place = folder / out
-    old = place.read_bytes()
-    counts = {"step": "infer", "cuts": 0, "old": 0, "new": 0, "neither": []}
-    found = [
-        (cut, (disk / out).read_bytes() if (disk / out).exists() else None)
-        for cut, disk, _ in cuts(shim, folder, words)
-    ]
-    new = place.read_bytes()
-    for cut, content in found:
-        counts["cuts"] += 1
-        if content == old:
-            counts["old"] += 1
-        elif content == new:
-            counts["new"] += 1
-        else:
-            counts["neither"].append(cut)
-    if found and found[-1][1] != new:
-        counts["neither"].append("the end")
-    return counts
 
 
 def edges_of(graph, base, skip=0):

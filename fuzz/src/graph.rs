@@ -70,7 +70,8 @@ fn touch_features(features: &Features) {
 }
 
 fn touch_edges(dataset: &Dataset, of: &EdgeType) -> Result<()> {
-    let (triple, sources) = (&of.triple, dataset.manifest().node_type(&of.triple.src)?.count);
+    let triple = &of.triple;
+    let sources = dataset.manifest().node_type(&triple.src)?.count;
     edge_times(dataset, triple)?;
     for column in ["weight", "features", "label", "split", "relation"] {
         dataset.edge_column(triple, column)?;
@@ -101,7 +102,8 @@ fn checked(dataset: &Dataset) {
     touch(&again).expect("the import can be read");
     for of in &again.manifest().edge_types {
         let count = |name: &str| again.manifest().node_type(name).expect("its type").count;
-        let (sources, destinations) = (count(&of.triple.src), count(&of.triple.dst));
+        let sources = count(&of.triple.src);
+        let destinations = count(&of.triple.dst);
         let mut edges = again.edges_of(&of.triple).expect("its edges");
         let inside = &mut |src, dst| assert!(src < sources && dst < destinations, "{src} → {dst}");
         edges.for_each(inside).expect("its edges");

@@ -39,7 +39,8 @@ pub fn partition(graph: &Dataset, layout: PartLayout, out: &Path) -> Partitioned
     let edges = crate::graph::edges(graph);
     let mut each = |take: &mut gnarl_partition::TakeTarget<'_>| {
         edges.iter().enumerate().try_for_each(|(row, &(head, tail))| {
-            let (head, tail) = (head as u32, tail as u32);
+            let head = head as u32;
+            let tail = tail as u32;
             take(TargetEdge { split: row % 3, head, relation: 0, tail, row: row as u64, time: 5 })
         })
     };
