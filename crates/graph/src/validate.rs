@@ -54,11 +54,21 @@ impl Manifest {
     /// Naming the type and the column.
     pub(crate) fn check_rows(&self) -> Result<()> {
         for t in &self.node_types {
+            let prefixes: Vec<&str> =
+                t.columns.iter().filter_map(|c| offsets_of(&c.name)).collect();
             for column in &t.columns {
-                match column.name.as_str() {
-                    "features" | "label" | "value" => check_length(&t.name, column, t.count)?,
-                    "features.indptr" => check_length(&t.name, column, t.count + 1)?,
-                    _ => {}
+                let name = column.name.as_str();
+                let is_below = |prefix: &&str| {
+                    name.strip_prefix(*prefix).is_some_and(|rest| rest.starts_with('.'))
+                };
+                if name.starts_with("split.") || name.starts_with("class_name.") {
+                    // Tables of another length.
+                    continue;
+                }
+                if offsets_of(name).is_some() {
+                    check_length(&t.name, column, t.count.saturating_add(1))?;
+                } else if !prefixes.iter().any(is_below) {
+                    check_length(&t.name, column, t.count)?;
                 }
             }
         }
@@ -80,6 +90,11 @@ impl Manifest {
         }
         Ok(())
     }
+}
+
+/// The prefix of the columns that a column of offsets leads into.
+fn offsets_of(name: &str) -> Option<&str> {
+    name.strip_suffix(".indptr").or_else(|| name.strip_suffix(".offsets"))
 }
 
 fn check_length(of: &str, column: &ColumnSpec, expected: u64) -> Result<()> {
@@ -210,6 +225,8 @@ mod tests {
             (column("features", "../x.npy", &[3, 4]), "is not in the folder"),
             (column("features", "x.npy", &[2, 4]), "2 rows for 3"),
             (column("features.indptr", "x.npy", &[3]), "3 rows for 4"),
+            (column("paper", "x.npy", &[2]), "2 rows for 3"),
+            (column("degree._N.e", "x.npy", &[2]), "2 rows for 3"),
             (column("other", "x.npy", &[u64::MAX, 4]), "no size"),
             (column("other", "x.npy", &[]), "no size"),
         ] {

@@ -33,6 +33,16 @@ fn dataset(
     count: u64,
     add: impl FnOnce(&mut DatasetWriter),
 ) -> Dataset {
+    written(dir, node_type, count, add).unwrap()
+}
+
+/// [`dataset`], or why it cannot be opened.
+fn written(
+    dir: &Path,
+    node_type: &str,
+    count: u64,
+    add: impl FnOnce(&mut DatasetWriter),
+) -> gnarl_common::Result<Dataset> {
     let mut writer = DatasetWriter::create(dir, IdWidth::U32).unwrap();
     writer.add_node_type(node_type, count);
     add(&mut writer);
@@ -41,7 +51,7 @@ fn dataset(
     edges.push(&[], &[]).unwrap();
     let columns = edges.finish().unwrap();
     writer.add_edge_type(triple, columns);
-    writer.finish(FinishOptions::default()).unwrap()
+    writer.finish(FinishOptions::default())
 }
 
 fn texts(dir: &Path, offsets: &[u64], bytes: &[u8]) -> Dataset {
@@ -133,13 +143,25 @@ fn damaged_texts_are_named() {
         (&cut[..], "text 0 is not UTF-8"),
         (&beyond[..], "row 4: 16..100 is no range of 17 bytes"),
         (&back[..], "user_id.offsets: row 2"),
-        (&offsets[..5], "5 nodes of type city have 4 user ids"),
-        (&[], "column user_id.offsets is empty"),
     ];
     for (i, (offsets, expected)) in cases.into_iter().enumerate() {
         let dataset = texts(&dir.path().join(i.to_string()), offsets, &bytes);
         let text = UserIds::open(&dataset, "city").unwrap_err().to_string();
         assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn fewer_offsets_than_nodes_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let (offsets, bytes) = ragged(&IDS);
+    for count in [0, 5] {
+        let opened = written(&dir.path().join(count.to_string()), "city", 5, |writer| {
+            push(writer, "city", "user_id.offsets", &offsets[..count]);
+            push(writer, "city", "user_id.bytes", &bytes);
+        });
+        let text = opened.err().expect("it is refused").to_string();
+        assert!(text.contains(&format!("city: user_id.offsets has {count} rows for 6")), "{text}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! The node columns of one part.
 
+use std::ops::Range;
+
 use gnarl_common::Element;
 use gnarl_common::error::{Context, Error, Result, ResultExt};
 use gnarl_graph::{
@@ -117,7 +119,8 @@ impl Job<'_> {
         let mut end = 0;
         offsets.push(&[0])?;
         for &v in self.members {
-            end += old[v as usize + 1] - old[v as usize];
+            let list = list(&old, v)?;
+            end += list.end - list.start;
             offsets.push(&[end])?;
         }
         let spec = offsets.finish()?;
@@ -127,13 +130,22 @@ impl Job<'_> {
             let column = self.source.node_column(ntype, &sibling.name)?.expect("in the manifest");
             let mut copy = rows(&column, &Target(writer, ntype))?;
             for &v in self.members {
-                let (start, end) = (old[v as usize], old[v as usize + 1]);
-                copy.values(start, end - start)?;
+                copy.values(list(&old, v)?)?;
             }
             let spec = copy.finish()?;
             writer.node_type(ntype)?.columns.push(spec);
         }
         Ok(())
+    }
+}
+
+/// The range of the values of node `v`, by offsets of which there is one more than nodes.
+pub(super) fn list(offsets: &[u64], v: u64) -> Result<Range<u64>> {
+    let range = offsets[v as usize]..offsets[v as usize + 1];
+    match range.start <= range.end {
+        true => Ok(range),
+        false => Err(Error::invalid(format!("the offsets of node {v} fall"))
+            .hint("the file is damaged, or is not one that gnarl wrote")),
     }
 }
 

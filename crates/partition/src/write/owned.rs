@@ -241,11 +241,10 @@ impl Ragged {
 
 impl Sink for Ragged {
     fn take(&mut self, node: u64) -> Result<()> {
-        let start = self.old[node as usize];
-        let end = self.old[node as usize + 1];
-        self.end += end - start;
+        let list = nodes::list(&self.old, node)?;
+        self.end += list.end - list.start;
         self.offsets.take(self.end)?;
-        self.siblings.iter_mut().try_for_each(|copy| copy.values(start, end - start))
+        self.siblings.iter_mut().try_for_each(|copy| copy.values(list.clone()))
     }
 
     fn finish(self: Box<Self>) -> Result<Vec<ColumnSpec>> {

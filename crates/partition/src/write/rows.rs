@@ -13,8 +13,8 @@ use crate::write::columns::NamedColumn;
 pub(crate) trait Rows: Send {
     /// Appends row `row`.
     fn row(&mut self, row: u64) -> Result<()>;
-    /// Appends `count` single values from `first` on, whatever the rows.
-    fn values(&mut self, first: u64, count: u64) -> Result<()>;
+    /// Appends the single values of a range, whatever the rows.
+    fn values(&mut self, range: Range<u64>) -> Result<()>;
     /// Releases the memory of some rows of the source.
     fn forget(&self, rows: Range<u64>);
     /// Completes the copy.
@@ -33,8 +33,8 @@ impl<T: Element, W: TypedColumn<T>> Rows for Typed<T, W> {
         self.writer.push(&self.source[start..start + self.width])
     }
 
-    fn values(&mut self, first: u64, count: u64) -> Result<()> {
-        let values = self.source.get(first as usize..(first + count) as usize);
+    fn values(&mut self, range: Range<u64>) -> Result<()> {
+        let values = self.source.get(range.start as usize..range.end as usize);
         self.writer
             .push(values.ok_or_else(|| Error::invalid("offsets are out of range of their values"))?)
     }
