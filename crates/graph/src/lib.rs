@@ -59,4 +59,5 @@ pub use manifest::{
 pub use names::Names;
 pub use narrow::{Narrow, NarrowSlice};
 pub use user_ids::{UserIdKind, UserIds};
+pub use validate::check_columns;
 pub use writer::{ColumnWriter, DatasetWriter, EdgeWriter, FinishOptions, IdWidth};

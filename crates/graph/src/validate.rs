@@ -105,7 +105,11 @@ fn check_length(of: &str, column: &ColumnSpec, expected: u64) -> Result<()> {
     Err(Error::invalid(format!("{of}: {} has {rows} rows for {expected}", column.name)))
 }
 
-fn check_columns(of: &str, columns: &[ColumnSpec]) -> Result<()> {
+/// Rejects columns of the type `of` that have the same name, are not in the folder, or whose shape has no size.
+///
+/// # Errors
+/// Naming the type and the column.
+pub fn check_columns(of: &str, columns: &[ColumnSpec]) -> Result<()> {
     let mut names = HashSet::new();
     for column in columns {
         let ColumnSpec { name, file, .. } = column;

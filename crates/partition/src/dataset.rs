@@ -8,7 +8,7 @@ use gnarl_common::error::{Context, Error, Result, ResultExt};
 use gnarl_common::memory::SparePages;
 use gnarl_common::{Buf, Folder, IdMap, Place, Subfolder};
 use gnarl_graph::blocks::Schema;
-use gnarl_graph::{Column, ColumnSpec, Dataset, Triple};
+use gnarl_graph::{Column, ColumnSpec, Dataset, Triple, check_columns};
 use serde::{Deserialize, Serialize};
 
 use crate::edge_cut::partitioner::MAX_PARTS;
@@ -480,6 +480,7 @@ fn check_counts(manifest: &PartitionManifest) -> Result<()> {
         if of.ranges.len() != parts + 1 || !of.ranges.is_sorted() || !spans {
             return wrong(&format!("the ranges of '{}' are not those", of.name));
         }
+        check_columns(&of.name, &of.columns)?;
     }
     Ok(())
 }

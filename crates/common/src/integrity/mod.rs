@@ -3,7 +3,8 @@
 //! **In:** the values of a file and the checksum that was taken of them ([`expect`]). **Out:** an error that names the file if
 //! they differ: at once for a small file; for a larger one in the background ([`in_background`]), where a comparison takes a
 //! fiftieth of the time and of the disk, or when all must be known ([`finish`]). Without the background, as in processes that
-//! only import the library, larger files are not compared. A file is compared once while there is a background.
+//! only import the library, larger files are not compared. A file is compared once while there is a background, and again if it
+//! was written to since.
 //!
 //! ```
 //! use gnarl_common::integrity::{self, Sealed};
@@ -19,8 +20,9 @@
 mod queue;
 mod sealed;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::memory;
@@ -33,17 +35,22 @@ const SMALL: u64 = 4 << 20;
 /// Most bytes that are compared before a result is final: others may wait for it.
 const AT_THE_END: u64 = 16 << 30;
 
+/// Time between two looks at which files were written to: a look takes a call of the system for each.
+const BETWEEN: Duration = Duration::from_secs(60);
+
 /// The files of this process.
 static FILES: LazyLock<Files> = LazyLock::new(Files::default);
 
 #[derive(Debug, Default)]
 struct Files {
-    /// Digests of those that were compared or wait for it.
-    known: Mutex<HashSet<u64>>,
+    /// Those that were compared or wait for it, by their digests.
+    known: Mutex<HashMap<u64, Sealed>>,
     queue: Queue,
+    /// When they were last looked at.
+    looked: Mutex<Option<Instant>>,
 }
 
-fn known() -> MutexGuard<'static, HashSet<u64>> {
+fn known() -> MutexGuard<'static, HashMap<u64, Sealed>> {
     FILES.known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -54,15 +61,15 @@ fn known() -> MutexGuard<'static, HashSet<u64>> {
 /// If it differs, naming the file.
 pub fn expect(sealed: Sealed) -> Result<()> {
     let digest = sealed.digest();
-    if known().contains(&digest) {
+    if known().contains_key(&digest) {
         return Ok(());
     }
     if sealed.num_bytes() <= SMALL {
         sealed.check()?;
-    } else if !FILES.queue.push(sealed) {
+    } else if !FILES.queue.push(sealed.clone()) {
         return Ok(());
     }
-    known().insert(digest);
+    known().insert(digest, sealed);
     Ok(())
 }
 
@@ -71,7 +78,11 @@ pub fn expect(sealed: Sealed) -> Result<()> {
 /// # Errors
 /// If no thread can be started.
 pub fn in_background() -> Result<Background> {
-    FILES.queue.start().map(|()| Background(()))
+    if FILES.queue.start()? {
+        // What happened to the files of an earlier job is none of this one's.
+        known().clear();
+    }
+    Ok(Background(()))
 }
 
 /// Comparisons in the background.
@@ -87,12 +98,30 @@ impl Drop for Background {
     }
 }
 
-/// Returns whether no file is known to be damaged.
+/// Returns whether no file is known to be damaged. Looks at most once a minute which of them were written to.
 ///
 /// # Errors
 /// If one is, naming it.
 pub fn so_far() -> Result<()> {
+    let mut looked = FILES.looked.lock().unwrap_or_else(PoisonError::into_inner);
+    if looked.is_none_or(|looked| looked.elapsed() > BETWEEN) {
+        *looked = Some(Instant::now());
+        drop(looked);
+        compare_changed();
+    }
     FILES.queue.found()
+}
+
+/// Compares the files anew that were written to after they were opened: what is mapped has changed with them.
+fn compare_changed() {
+    if !FILES.queue.is_wanted() {
+        return;
+    }
+    let changed: Vec<Sealed> =
+        known().values().filter(|sealed| sealed.is_changed()).cloned().collect();
+    for sealed in changed {
+        FILES.queue.note(&sealed, sealed.check());
+    }
 }
 
 /// Compares the checksums that were not compared yet before a result is final, as far as the files fit the memory that is
@@ -113,10 +142,11 @@ pub fn settle() -> Result<()> {
 }
 
 /// Compares the checksums that were not compared yet, by all threads, as far as the files have no more than `most` bytes
-/// together. Returns the bytes that are left.
+/// together, and those of files that were written to. Returns the bytes that are left.
 ///
 /// # Errors
 /// If one differs, now or before, naming the file.
 pub fn finish(most: u64) -> Result<u64> {
+    compare_changed();
     FILES.queue.finish(most)
 }

@@ -57,11 +57,11 @@ impl Queue {
         true
     }
 
-    /// Starts the background, if it does not run.
+    /// Starts the background, if it does not run. Returns whether nobody wanted it before.
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn start(&'static self) -> Result<()> {
+    pub fn start(&'static self) -> Result<bool> {
         let mut state = self.lock();
         if !state.is_running {
             let thread = std::thread::Builder::new().name("checksums".into());
@@ -75,7 +75,12 @@ impl Queue {
             state.damage = None;
         }
         state.wanted += 1;
-        Ok(())
+        Ok(state.wanted == 1)
+    }
+
+    /// Returns whether anybody wants the background.
+    pub fn is_wanted(&self) -> bool {
+        self.lock().wanted > 0
     }
 
     /// Ends the background when nobody wants it any more, which is returned; files that wait then are let go.
@@ -140,7 +145,7 @@ impl Queue {
     }
 
     /// Notes damage of a file that is still the one that was opened.
-    fn note(&self, sealed: &Sealed, checked: Result<()>) {
+    pub fn note(&self, sealed: &Sealed, checked: Result<()>) {
         if let Err(error) = checked
             && sealed.is_there()
         {
@@ -253,6 +258,30 @@ mod tests {
         std::fs::write(dir.path().join("new"), vec![8; LENGTH + 1]).unwrap();
         std::fs::rename(dir.path().join("new"), dir.path().join("replaced")).unwrap();
         assert_eq!(queue.finish(u64::MAX).unwrap(), 0);
+        queue.stop();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_that_were_written_to_are_damaged() {
+        use std::io::{Seek, SeekFrom, Write};
+
+        let dir = tempfile::tempdir().unwrap();
+        let queue = queue();
+        queue.start().unwrap();
+        let bytes = vec![7; LENGTH];
+        let whole = sealed(dir.path(), "written", &bytes, crc32fast::hash(&bytes));
+        assert!(!whole.is_changed());
+        queue.push(whole.clone());
+        let path = dir.path().join("written");
+        let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.seek(SeekFrom::Start(LENGTH as u64 / 2)).unwrap();
+        file.write_all(&[8]).unwrap();
+        // Clocks of file systems are coarse.
+        file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        assert!(whole.is_there() && whole.is_changed());
+        let error = queue.finish(u64::MAX).unwrap_err().to_string();
+        assert!(error.contains("written: checksum differs"), "{error}");
         queue.stop();
     }
 

@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crc32fast::Hasher as Crc;
 
@@ -20,14 +21,35 @@ pub struct Sealed {
     path: PathBuf,
     values: Range<u64>,
     crc32: u32,
-    digest: u64,
+    opened: Option<Stamp>,
+}
+
+/// What tells one state of a file from another.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Stamp {
+    /// The file itself, whatever its name; 0 where systems have none.
+    inode: u64,
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    /// That of the file at `path`, unless there is none.
+    fn of(path: &Path) -> Option<Self> {
+        let about = std::fs::metadata(path).ok()?;
+        #[cfg(unix)]
+        let inode = std::os::unix::fs::MetadataExt::ino(&about);
+        #[cfg(not(unix))]
+        let inode = 0;
+        Some(Self { inode, length: about.len(), modified: about.modified().ok() })
+    }
 }
 
 impl Sealed {
     /// The bytes `values` of the file at `path`, of which `crc32` is the CRC-32.
     pub fn new(path: PathBuf, values: Range<u64>, crc32: u32) -> Self {
-        let digest = digest(&path, &values, crc32);
-        Self { path, values, crc32, digest }
+        let opened = Stamp::of(&path);
+        Self { path, values, crc32, opened }
     }
 
     /// Bytes of the values.
@@ -37,7 +59,9 @@ impl Sealed {
 
     /// A digest of what the values are and should be; another one when the file is written again.
     pub(super) fn digest(&self) -> u64 {
-        self.digest
+        let mut digest = DefaultHasher::new();
+        (&self.path, &self.values, self.crc32, &self.opened).hash(&mut digest);
+        digest.finish()
     }
 
     /// Compares the checksum, by threads of its own: one of a pool that waited here could be the one that is waited for.
@@ -103,9 +127,18 @@ impl Sealed {
         if found.finalize() == self.crc32 { Ok(()) } else { Err(damaged(&self.path)) }
     }
 
-    /// Returns whether the file is still the one that was opened: others have replaced it, or removed it.
+    /// Returns whether the file is still the one that was opened, changed or not: others replace or remove it.
     pub(super) fn is_there(&self) -> bool {
-        digest(&self.path, &self.values, self.crc32) == self.digest
+        let now = Stamp::of(&self.path);
+        match (&now, &self.opened) {
+            (Some(now), Some(opened)) if cfg!(unix) => now.inode == opened.inode,
+            _ => now == self.opened,
+        }
+    }
+
+    /// Returns whether the file was written to since it was opened, under its mapping.
+    pub(super) fn is_changed(&self) -> bool {
+        Stamp::of(&self.path) != self.opened && self.is_there()
     }
 }
 
@@ -131,20 +164,6 @@ impl Reader<'_> {
         crc.update(&self.buffer[..length]);
         Ok(length as u64)
     }
-}
-
-fn digest(path: &Path, values: &Range<u64>, crc32: u32) -> u64 {
-    let mut digest = DefaultHasher::new();
-    (path, values, crc32).hash(&mut digest);
-    match std::fs::metadata(path) {
-        Ok(about) => {
-            (about.len(), about.modified().ok()).hash(&mut digest);
-            #[cfg(unix)]
-            std::os::unix::fs::MetadataExt::ino(&about).hash(&mut digest);
-        }
-        Err(_) => false.hash(&mut digest),
-    }
-    digest.finish()
 }
 
 /// The error of a file whose values are not those that were written.

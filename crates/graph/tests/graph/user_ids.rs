@@ -160,7 +160,7 @@ fn fewer_offsets_than_nodes_are_named() {
             push(writer, "city", "user_id.offsets", &offsets[..count]);
             push(writer, "city", "user_id.bytes", &bytes);
         });
-        let text = opened.err().expect("it is refused").to_string();
+        let text = opened.unwrap_err().to_string();
         assert!(text.contains(&format!("city: user_id.offsets has {count} rows for 6")), "{text}");
     }
 }

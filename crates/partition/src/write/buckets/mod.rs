@@ -9,8 +9,8 @@ mod write;
 
 use std::path::Path;
 
-use gnarl_common::error::{Error, Result, ResultExt};
-use gnarl_graph::{ColumnSpec, Triple};
+use gnarl_common::error::{Context, Error, Result, ResultExt};
+use gnarl_graph::{ColumnSpec, Triple, check_columns};
 use serde::{Deserialize, Serialize};
 
 use crate::edge_cut::partitioner::MAX_PARTS;
@@ -74,6 +74,10 @@ impl BucketsManifest {
         if manifest.parts > MAX_PARTS {
             let parts = manifest.parts;
             return Err(Error::invalid(format!("{}: {parts} parts", path.display())));
+        }
+        for edges in &manifest.edge_types {
+            check_columns(&edges.triple.to_string(), &edges.columns)
+                .while_doing(|| format!("reading {}", path.display()))?;
         }
         let known = (OLDEST..=BUCKETS_VERSION).contains(&manifest.version);
         if manifest.format == FORMAT && known {

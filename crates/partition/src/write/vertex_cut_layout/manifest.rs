@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use gnarl_common::error::{Error, Result, ResultExt};
-use gnarl_graph::{ColumnSpec, Triple};
+use gnarl_common::error::{Context, Error, Result, ResultExt};
+use gnarl_graph::{ColumnSpec, Triple, check_columns};
 use serde::{Deserialize, Serialize};
 
 /// Directory of a part's edges, within the part's.
@@ -80,8 +80,7 @@ impl VertexCutManifest {
 
     /// Bytes of the topology's columns, without edge columns.
     pub fn topology_bytes(&self) -> u64 {
-        let bytes = |c: &ColumnSpec| c.shape.iter().product::<u64>() * c.dtype.size() as u64;
-        self.columns.iter().map(bytes).sum()
+        self.columns.iter().map(ColumnSpec::num_bytes).sum()
     }
 
     pub(super) fn write(&self, dir: &Path) -> Result<()> {
@@ -95,6 +94,12 @@ impl VertexCutManifest {
         let text = std::fs::read_to_string(&path).at(&path)?;
         let manifest: Self = serde_json::from_str(&text)
             .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+        check_columns("the topology", &manifest.columns)
+            .while_doing(|| format!("reading {}", path.display()))?;
+        for edges in &manifest.edge_types {
+            check_columns(&edges.triple.to_string(), &edges.columns)
+                .while_doing(|| format!("reading {}", path.display()))?;
+        }
         if manifest.format == FORMAT && manifest.version == VERTEX_CUT_VERSION {
             return Ok(manifest);
         }
