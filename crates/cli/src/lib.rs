@@ -13,6 +13,7 @@ mod args;
 mod commands;
 mod help;
 mod output;
+mod panicked;
 #[cfg(unix)]
 mod shortened;
 mod signals;
@@ -25,6 +26,7 @@ use std::ffi::OsString;
 pub fn run(words: Vec<OsString>) -> u8 {
     let args = unknown::parse(&words);
     output::start_logging(args.verbose);
+    panicked::start();
     let result = signals::start().and_then(|()| commands::run(args.command, &words));
     signals::wait_if_ending();
     match result {

@@ -22,9 +22,8 @@ mod sealed;
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory;
 use queue::Queue;
 pub use sealed::{Sealed, damaged};
@@ -35,9 +34,6 @@ const SMALL: u64 = 4 << 20;
 /// Most bytes that are compared before a result is final: others may wait for it.
 const AT_THE_END: u64 = 16 << 30;
 
-/// Time between two looks at which files were written to: a look takes a call of the system for each.
-const BETWEEN: Duration = Duration::from_secs(60);
-
 /// The files of this process.
 static FILES: LazyLock<Files> = LazyLock::new(Files::default);
 
@@ -46,8 +42,6 @@ struct Files {
     /// Those that were compared or wait for it, by their digests.
     known: Mutex<HashMap<u64, Sealed>>,
     queue: Queue,
-    /// When they were last looked at.
-    looked: Mutex<Option<Instant>>,
 }
 
 fn known() -> MutexGuard<'static, HashMap<u64, Sealed>> {
@@ -98,30 +92,34 @@ impl Drop for Background {
     }
 }
 
-/// Returns whether no file is known to be damaged. Looks at most once a minute which of them were written to.
+/// Returns whether no file is known to be damaged.
 ///
 /// # Errors
 /// If one is, naming it.
 pub fn so_far() -> Result<()> {
-    let mut looked = FILES.looked.lock().unwrap_or_else(PoisonError::into_inner);
-    if looked.is_none_or(|looked| looked.elapsed() > BETWEEN) {
-        *looked = Some(Instant::now());
-        drop(looked);
-        compare_changed();
-    }
     FILES.queue.found()
 }
 
-/// Compares the files anew that were written to after they were opened: what is mapped has changed with them.
-fn compare_changed() {
-    if !FILES.queue.is_wanted() {
-        return;
+/// Compares the files anew that were written to after they were opened, if there is a background: what is mapped has changed
+/// with them. It takes a call of the system for each file.
+///
+/// # Errors
+/// If one has other values since, naming it.
+pub fn unchanged() -> Result<()> {
+    match FILES.queue.is_wanted() {
+        true => written_to().map_or(Ok(()), Err),
+        false => Ok(()),
     }
+}
+
+/// The error of a file that was written to while it was mapped, and has other values since, if there is one.
+pub fn written_to() -> Option<Error> {
+    let files = known();
     let changed: Vec<Sealed> =
-        known().values().filter(|sealed| sealed.is_changed()).cloned().collect();
-    for sealed in changed {
-        FILES.queue.note(&sealed, sealed.check());
-    }
+        files.values().filter(|sealed| sealed.is_changed()).cloned().collect();
+    drop(files);
+    let error = changed.iter().find_map(|sealed| sealed.check().err())?;
+    Some(error.hint("replace files by renaming new ones over them; go on with --resume"))
 }
 
 /// Compares the checksums that were not compared yet before a result is final, as far as the files fit the memory that is
@@ -147,6 +145,6 @@ pub fn settle() -> Result<()> {
 /// # Errors
 /// If one differs, now or before, naming the file.
 pub fn finish(most: u64) -> Result<u64> {
-    compare_changed();
+    unchanged()?;
     FILES.queue.finish(most)
 }

@@ -145,7 +145,7 @@ impl Queue {
     }
 
     /// Notes damage of a file that is still the one that was opened.
-    pub fn note(&self, sealed: &Sealed, checked: Result<()>) {
+    fn note(&self, sealed: &Sealed, checked: Result<()>) {
         if let Err(error) = checked
             && sealed.is_there()
         {

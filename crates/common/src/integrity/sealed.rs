@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -160,7 +160,10 @@ impl Reader<'_> {
     /// If the file cannot be read, or ends.
     pub fn hash_piece(&mut self, most: u64, crc: &mut Crc) -> Result<u64> {
         let length = most.min(self.buffer.len() as u64) as usize;
-        self.file.read_exact(&mut self.buffer[..length]).at(&self.sealed.path)?;
+        self.file.read_exact(&mut self.buffer[..length]).map_err(|e| match e.kind() {
+            ErrorKind::UnexpectedEof => shortened(&self.sealed.path),
+            _ => Error::io(&self.sealed.path, e),
+        })?;
         crc.update(&self.buffer[..length]);
         Ok(length as u64)
     }
@@ -170,4 +173,8 @@ impl Reader<'_> {
 pub fn damaged(path: &Path) -> Error {
     Error::invalid(format!("{}: checksum differs from its manifest", path.display()))
         .hint("the file was damaged or changed after it was written")
+}
+
+fn shortened(path: &Path) -> Error {
+    Error::invalid(format!("{}: the file became shorter than its manifest says", path.display()))
 }

@@ -33,6 +33,8 @@ struct Degrees {
     offsets: BufReader<File>,
     /// Bytes of an offset.
     width: usize,
+    /// The largest one.
+    edges: u64,
     last: u64,
 }
 
@@ -46,7 +48,7 @@ impl Degrees {
         let mut file = File::open(&path).at(&path)?;
         file.seek(SeekFrom::Start(header.offset)).at(&path)?;
         let (offsets, width) = (BufReader::new(file), spec.dtype.size());
-        let mut degrees = Self { path, offsets, width, last: 0 };
+        let mut degrees = Self { path, offsets, width, edges: t.count, last: 0 };
         degrees.next()?;
         Ok(degrees)
     }
@@ -55,6 +57,14 @@ impl Degrees {
         let mut bytes = [0; 8];
         self.offsets.read_exact(&mut bytes[..self.width]).at(&self.path)?;
         let end = u64::from_le_bytes(bytes);
-        Ok(end.wrapping_sub(std::mem::replace(&mut self.last, end)))
+        if end < self.last || end > self.edges {
+            let range = format!("{} to {}", self.last, self.edges);
+            let text =
+                format!("{}: an offset of {end}, expected one of {range}", self.path.display());
+            return Err(
+                Error::invalid(text).hint("the file is damaged, or is not one that gnarl wrote")
+            );
+        }
+        Ok(end - std::mem::replace(&mut self.last, end))
     }
 }

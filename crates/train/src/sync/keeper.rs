@@ -100,7 +100,10 @@ impl<'a> Keeper<'a> {
         state: &mut TrainState,
         optimizers: &mut dyn FnMut(&mut TrainState) -> Result<()>,
     ) -> Result<()> {
-        integrity::so_far()?;
+        let damaged = |e: Error| {
+            e.hint("mend the file, and start anew with --restart: checkpoints were trained on it")
+        };
+        integrity::so_far().map_err(damaged)?;
         let finished =
             state.progress.stopped || state.progress.epoch == self.session.config.train.epochs;
         // A request to stop may have reached any rank.
@@ -158,6 +161,9 @@ impl<'a> Keeper<'a> {
 
     /// Saves the state on the first rank, with the embeddings of all ranks; those in files are saved by their owners.
     fn save(&self, state: &TrainState) -> Result<()> {
+        // No rank has trained on a file that changed: the run could not go on to its numbers.
+        integrity::unchanged()?;
+        self.comm.barrier("files behind the checkpoint")?;
         if let Some(files) = owned_files(state) {
             files.write(self.session.dir, &state.tables)?;
             self.comm.barrier("embeddings of the checkpoint")?;
