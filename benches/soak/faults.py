@@ -166,8 +166,10 @@ class Damage(Fault):
 class Shrink(Damage):
     name = "shrink"
 
-    def strike(self):
+    def prepare(self):
         self.choose()
+
+    def strike(self):
         size = self.random.randrange(len(self.whole))
         self.detail = f"{self.file.relative_to(self.trial.folder)} from {len(self.whole)} to {size}"
         os.truncate(self.file, size)

@@ -188,7 +188,7 @@ class Trial:
 
 
 def attempt(case, kind, folder, random):
-    """One trial: `right` or `named`, what happened, and the seconds; raises what may not happen."""
+    """One trial: `right`, `named` or `missed`, what happened, and the seconds; raises what may not happen."""
     trial = Trial(case, folder, random)
     fault = kind(trial)
     start = time.monotonic()
@@ -198,7 +198,9 @@ def attempt(case, kind, folder, random):
             trial.serve()
         trial.start(["--restart"])
         time.sleep(random.uniform(0, case.seconds))
-        if trial.child.poll() is None:
+        # The run may be over by then.
+        is_struck = trial.child.poll() is None
+        if is_struck:
             fault.strike()
         code = trial.wait(trial.limit())
         text = trial.text()
@@ -212,7 +214,10 @@ def attempt(case, kind, folder, random):
         else:
             raise Wrong(f"code {code}, and the error does not name the fault")
         fault.mend()
-        trial.goes_on() if came == "named" else None
+        if came == "named":
+            trial.goes_on()
+        elif not is_struck:
+            came = "missed"
         return came, fault.detail, time.monotonic() - start
     except Wrong as wrong:
         raise Wrong(f"{wrong} ({fault.detail})") from None

@@ -8,7 +8,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use gnarl_common::rng::Key;
 use gnarl_graph::blocks::{Block, NodeInfo};
 use gnarl_nn::{
-    Activation, Gat, Init, Mode, ParamId, Params, ParamsBuilder, Reduce, Tape, Tensor, Var,
+    Activation, Gat, Init, Mode, ParamId, Params, ParamsBuilder, Precision, Reduce, Tape, Tensor,
+    Var,
 };
 
 /// Source and edge counts from the input layer on; a layer's destinations are the next's sources.
@@ -63,8 +64,13 @@ impl Step {
         }
     }
 
-    fn run<'a>(&'a mut self, model: impl Fn(&mut Tape<'a>, &'a [Block], Var) -> Var) {
-        let mut tape = Tape::new(&self.params, Mode::Train { key: Key::new(4) });
+    fn run<'a>(
+        &'a mut self,
+        precision: Precision,
+        model: impl Fn(&mut Tape<'a>, &'a [Block], Var) -> Var,
+    ) {
+        let tape = Tape::new(&self.params, Mode::Train { key: Key::new(4) });
+        let mut tape = tape.with_precision(precision);
         let x = tape.dense(self.x.clone());
         let logits = model(&mut tape, &self.blocks, x);
         let loss = tape.cross_entropy(logits, &self.rows, &self.labels, None, SEEDS as f32);
@@ -82,10 +88,14 @@ fn sage(c: &mut Criterion) {
         })
         .collect();
     let mut step = Step::new(&SAGE, builder.build());
-    for dropout in [0.0, 0.5] {
-        c.bench_function(&format!("sage step, dropout {dropout}"), |b| {
+    for (name, precision, dropout) in [
+        ("sage step, dropout 0", Precision::F32, 0.0),
+        ("sage step, dropout 0.5", Precision::F32, 0.5),
+        ("sage step, dropout 0.5, bf16", Precision::Bf16, 0.5),
+    ] {
+        c.bench_function(name, |b| {
             b.iter(|| {
-                step.run(|tape, blocks, mut x| {
+                step.run(precision, |tape, blocks, mut x| {
                     for (i, (block, &(w, bias))) in blocks.iter().zip(&layers).enumerate() {
                         let last = i == 2;
                         let act = if last { Activation::None } else { Activation::Relu };
@@ -115,15 +125,17 @@ fn gat(c: &mut Criterion) {
         })
         .collect();
     let mut step = Step::new(&GAT, builder.build());
-    c.bench_function("gat step", |b| {
-        b.iter(|| {
-            step.run(|tape, blocks, x| {
-                let x = tape.gat(&blocks[0], x, layers[0], Activation::Elu);
-                let x = tape.gat(&blocks[1], x, layers[1], Activation::None);
-                tape.mean_heads(x, heads)
+    for (name, precision) in [("gat step", Precision::F32), ("gat step, bf16", Precision::Bf16)] {
+        c.bench_function(name, |b| {
+            b.iter(|| {
+                step.run(precision, |tape, blocks, x| {
+                    let x = tape.gat(&blocks[0], x, layers[0], Activation::Elu);
+                    let x = tape.gat(&blocks[1], x, layers[1], Activation::None);
+                    tape.mean_heads(x, heads)
+                });
             });
         });
-    });
+    }
 }
 
 /// Single operations, forward.
@@ -134,13 +146,18 @@ fn operations(c: &mut Criterion) {
     let params = builder.build();
     let narrow = features(SAGE[0].0, INPUTS);
     let wide = features(SAGE[1].0, HIDDEN);
-    c.bench_function("linear 40000 x 256 x 256", |b| {
-        b.iter(|| {
-            let mut tape = Tape::new(&params, Mode::Eval);
-            let x = tape.dense(wide.clone());
-            black_box(tape.linear(x, square, None, Activation::Relu));
+    for (name, precision) in [
+        ("linear 40000 x 256 x 256", Precision::F32),
+        ("linear 40000 x 256 x 256, bf16", Precision::Bf16),
+    ] {
+        c.bench_function(name, |b| {
+            b.iter(|| {
+                let mut tape = Tape::new(&params, Mode::Eval).with_precision(precision);
+                let x = tape.dense(wide.clone());
+                black_box(tape.linear(x, square, None, Activation::Relu));
+            });
         });
-    });
+    }
     c.bench_function("mean of 195000 rows of 128", |b| {
         b.iter(|| {
             let mut tape = Tape::new(&params, Mode::Eval);

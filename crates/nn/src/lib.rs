@@ -46,6 +46,7 @@ pub mod tape;
 pub mod tensor;
 
 pub use exchange::{Exchange, Routes, heads_in};
+pub use kernel::precision::Precision;
 pub use lists::{EdgeLists, Lists};
 pub use ops::activation::Activation;
 pub use ops::gat::Gat;

@@ -6,6 +6,7 @@ use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 
 use crate::kernel::elementwise;
+use crate::kernel::precision::Precision;
 use crate::{ParamId, Params, SparseRows, Tensor};
 
 /// Evaluation or training.
@@ -51,12 +52,31 @@ pub struct Tape<'b> {
     nodes: Vec<Node<'b>>,
     leaf_grads: Vec<Option<Tensor>>,
     draws: u64,
+    precision: Precision,
 }
 
 impl<'b> Tape<'b> {
-    /// An empty tape.
+    /// An empty tape, with products of f32.
     pub fn new(params: &'b Params, mode: Mode) -> Self {
-        Self { params, mode, nodes: Vec::new(), leaf_grads: Vec::new(), draws: 0 }
+        Self {
+            params,
+            mode,
+            nodes: Vec::new(),
+            leaf_grads: Vec::new(),
+            draws: 0,
+            precision: Precision::F32,
+        }
+    }
+
+    /// Computes products of later operations, and those of their gradients, with `precision`.
+    #[must_use]
+    pub fn with_precision(self, precision: Precision) -> Self {
+        Self { precision, ..self }
+    }
+
+    /// Precision of products.
+    pub(crate) fn precision(&self) -> Precision {
+        self.precision
     }
 
     /// An empty tape that draws as if `draws` keys had been drawn before, see [`Tape::draws`].

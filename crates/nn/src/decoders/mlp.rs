@@ -2,6 +2,7 @@
 
 use super::{Decoder, Side, Similarity};
 use crate::kernel::gemm::{Heads, View};
+use crate::kernel::precision::Precision;
 use crate::kernel::products::{a_b, a_bt, add_at_b};
 use crate::{Init, ParamId, Params, ParamsBuilder, Tensor};
 
@@ -54,7 +55,7 @@ impl Mlp {
         let mut out = Tensor::scratch(rows.rows(), self.hidden);
         let (a, b) =
             (View::rows(rows.data(), self.width), View::rows(params.get(map), self.hidden));
-        a_b(out.data_mut(), self.heads(), a, b, |_| ());
+        a_b(Precision::F32, out.data_mut(), self.heads(), a, b, |_| ());
         out
     }
 
@@ -67,9 +68,22 @@ impl Mlp {
         grads: &mut [f32],
     ) -> Tensor {
         let (a, g) = (View::rows(rows.data(), self.width), View::rows(grad.data(), self.hidden));
-        add_at_b(&mut grads[params.spec(map).range()], self.heads(), rows.rows(), a, g);
+        add_at_b(
+            Precision::F32,
+            &mut grads[params.spec(map).range()],
+            self.heads(),
+            rows.rows(),
+            a,
+            g,
+        );
         let mut out = Tensor::scratch(rows.rows(), self.width);
-        a_bt(out.data_mut(), self.heads(), g, View::rows(params.get(map), self.hidden));
+        a_bt(
+            Precision::F32,
+            out.data_mut(),
+            self.heads(),
+            g,
+            View::rows(params.get(map), self.hidden),
+        );
         out
     }
 }

@@ -2,7 +2,8 @@
 //! product of zeros, be there weights that are not finite.
 
 use super::elementwise::add_chunk;
-use super::gemm::{Heads, View, heads_product};
+use super::gemm::{Heads, View};
+use super::precision::RightHeads;
 use crate::Tensor;
 
 /// Share of zero rows, as a divisor, from which on leaving them out saves more than it costs to move the others.
@@ -37,11 +38,11 @@ impl FilledRows {
     pub(super) fn product(
         &self,
         out: &mut [f32],
-        shape: Heads,
         a: View<'_>,
-        b: View<'_>,
+        right: &RightHeads<'_>,
         accumulate: bool,
     ) {
+        let shape = right.shape;
         let width = shape.heads * shape.k;
         let cols = shape.cols();
         // Zero rows behind the filled ones make the product large enough for its usual order.
@@ -53,7 +54,7 @@ impl FilledRows {
         }
         zero.fill(0.0);
         let mut product = Tensor::scratch(rows, cols);
-        heads_product(product.data_mut(), shape, View::rows(left.data(), width), b);
+        right.product(product.data_mut(), View::rows(left.data(), width));
         if !accumulate {
             out.fill(0.0);
         }
@@ -78,6 +79,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::kernel::precision::Precision;
     use crate::kernel::products::{a_b, add_a_b};
 
     proptest! {
@@ -85,6 +87,7 @@ mod tests {
         fn zero_rows_are_left_out_without_a_change_of_a_bit(
             rows in 1usize..1200,
             every in 1usize..40,
+            precision in prop::sample::select(vec![Precision::F32, Precision::Bf16]),
             (heads, k, n) in prop::sample::select(vec![
                 (1, 512, 47),
                 (1, 602, 47),
@@ -109,14 +112,14 @@ mod tests {
             let (a, b) = (View::rows(&a, heads * k), View::rows(&b, heads * n));
             let mut plain = vec![f32::NAN; rows * heads * n];
             for (i, out) in plain.chunks_mut(512 * heads * n).enumerate() {
-                heads_product(out, shape, a.skip(i * 512), b);
+                RightHeads::new(precision, shape, b).product(out, a.skip(i * 512));
             }
             let mut product = vec![f32::NAN; plain.len()];
-            a_b(&mut product, shape, a, b, |_| ());
+            a_b(precision, &mut product, shape, a, b, |_| ());
             prop_assert_eq!(&product, &plain);
             let own: Vec<f32> = (0..plain.len()).map(|i| value(i + 3)).collect();
             let mut sum = own.clone();
-            add_a_b(&mut sum, shape, a, b);
+            add_a_b(precision, &mut sum, shape, a, b);
             for ((sum, own), product) in sum.iter().zip(own).zip(plain) {
                 prop_assert_eq!(sum.to_bits(), (own + product).to_bits());
             }

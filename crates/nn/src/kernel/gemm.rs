@@ -18,6 +18,16 @@ impl<'a> View<'a> {
         Self { data, row: stride, col: 1 }
     }
 
+    /// One value.
+    pub(super) fn value(&self, row: usize, col: usize) -> f32 {
+        self.data[row * self.row + col * self.col]
+    }
+
+    /// The values from the first one on, and the steps to the next row and the next column.
+    pub(super) fn parts(&self) -> (&'a [f32], usize, usize) {
+        (self.data, self.row, self.col)
+    }
+
     /// Returns true if the values of a row are adjacent.
     pub(super) fn has_adjacent_columns(&self) -> bool {
         self.col == 1
@@ -43,7 +53,7 @@ impl<'a> View<'a> {
         Self { data: &self.data[(cols * self.col).min(self.data.len())..], ..self }
     }
 
-    fn holds(&self, rows: usize, cols: usize) -> bool {
+    pub(super) fn holds(&self, rows: usize, cols: usize) -> bool {
         rows == 0 || cols == 0 || (rows - 1) * self.row + (cols - 1) * self.col < self.data.len()
     }
 }
@@ -103,16 +113,5 @@ impl Heads {
     /// Columns of the result.
     pub(super) fn cols(&self) -> usize {
         self.heads * self.n
-    }
-}
-
-/// `out = a · b` head by head, on the calling thread.
-pub(super) fn heads_product(out: &mut [f32], shape: Heads, a: View<'_>, b: View<'_>) {
-    let Heads { heads, k, n } = shape;
-    let cols = shape.cols();
-    let rows = out.len() / cols;
-    for h in 0..heads {
-        let (a, b) = (a.skip_cols(h * k), b.skip_cols(h * n));
-        gemm(&mut out[h * n..], cols, (rows, n, k), a, b, false);
     }
 }

@@ -5,7 +5,8 @@ use rayon::prelude::*;
 use super::chunks::each_chunk;
 use super::elementwise::add_chunk;
 use super::filled_rows::FilledRows;
-use super::gemm::{Heads, View, gemm, heads_product};
+use super::gemm::{Heads, View};
+use super::precision::{Precision, RightHeads};
 use crate::Tensor;
 
 /// Rows of a product computed by one task.
@@ -16,6 +17,7 @@ pub(crate) const DEPTH: usize = 2048;
 /// `out = a · b` in chunks of rows, head by head; `out` is contiguous. `epilogue` sees each chunk
 /// of the result while it is in cache.
 pub(crate) fn a_b(
+    precision: Precision,
     out: &mut [f32],
     shape: Heads,
     a: View<'_>,
@@ -26,54 +28,58 @@ pub(crate) fn a_b(
     if cols == 0 {
         return;
     }
+    let right = RightHeads::new(precision, shape, b);
     each_chunk(out, ROWS * cols, &|i, out| {
         let a = a.skip(i * ROWS);
         match FilledRows::of(a, out.len() / cols, shape) {
-            Some(filled) => filled.product(out, shape, a, b, false),
-            None => heads_product(out, shape, a, b),
+            Some(filled) => filled.product(out, a, &right, false),
+            None => right.product(out, a),
         }
         epilogue(out);
     });
 }
 
 /// `out += a · b` in chunks of rows, head by head; `out` is contiguous, and of all columns.
-pub(crate) fn add_a_b(out: &mut [f32], shape: Heads, a: View<'_>, b: View<'_>) {
+pub(crate) fn add_a_b(
+    precision: Precision,
+    out: &mut [f32],
+    shape: Heads,
+    a: View<'_>,
+    b: View<'_>,
+) {
     let cols = shape.cols();
     if cols == 0 {
         return;
     }
+    let right = RightHeads::new(precision, shape, b);
     each_chunk(out, ROWS * cols, &|i, out| {
         let (a, rows) = (a.skip(i * ROWS), out.len() / cols);
         if let Some(filled) = FilledRows::of(a, rows, shape) {
-            return filled.product(out, shape, a, b, true);
+            return filled.product(out, a, &right, true);
         }
         // Kernels that accumulate would add to `out` part by part of the inner dimension.
         let mut product = Tensor::scratch(rows, cols);
-        heads_product(product.data_mut(), shape, a, b);
+        right.product(product.data_mut(), a);
         add_chunk(out, product.data());
     });
 }
 
 /// `out = a · bᵀ` in chunks of rows, head by head: the gradient of the left side of [`a_b`], `a`
 /// being that of the result and `b` the right side.
-pub(crate) fn a_bt(out: &mut [f32], Heads { heads, k, n }: Heads, a: View<'_>, b: View<'_>) {
-    let cols = heads * k;
+pub(crate) fn a_bt(precision: Precision, out: &mut [f32], shape: Heads, a: View<'_>, b: View<'_>) {
+    let cols = shape.heads * shape.k;
     if cols == 0 {
         return;
     }
-    each_chunk(out, ROWS * cols, &|i, out| {
-        let (a, rows) = (a.skip(i * ROWS), out.len() / cols);
-        for h in 0..heads {
-            let (a, b) = (a.skip_cols(h * n), b.skip_cols(h * n).t());
-            gemm(&mut out[h * k..], cols, (rows, k, n), a, b, false);
-        }
-    });
+    let right = RightHeads::transposed(precision, shape, b);
+    each_chunk(out, ROWS * cols, &|i, out| right.product(out, a.skip(i * ROWS)));
 }
 
 /// `out += aᵀ · b` head by head: the gradient of the right side of [`a_b`], `a` being its left
 /// side and `b` the gradient of its result, of `depth` rows. Partial sums over fixed ranges of
 /// rows are added in order.
 pub(crate) fn add_at_b(
+    precision: Precision,
     out: &mut [f32],
     Heads { heads, k, n }: Heads,
     depth: usize,
@@ -90,7 +96,8 @@ pub(crate) fn add_at_b(
             for h in 0..heads.min(cols) {
                 let a = a.skip(first).skip_cols(h * k).t();
                 let b = b.skip(first).skip_cols(h * n);
-                gemm(&mut sum.data_mut()[(h * n).min(k * cols)..], cols, shape, a, b, false);
+                let to = &mut sum.data_mut()[(h * n).min(k * cols)..];
+                precision.product(to, cols, shape, a, b);
             }
             sum
         })

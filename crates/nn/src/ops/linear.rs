@@ -7,6 +7,7 @@ use crate::kernel::elementwise;
 use crate::kernel::elementwise::{add_column_sums, bias_then};
 use crate::kernel::gather::gather_sum;
 use crate::kernel::gemm::{Heads, View};
+use crate::kernel::precision::Precision;
 use crate::kernel::products::{DEPTH, a_b, a_bt, add_a_b, add_at_b};
 use crate::kernel::row_source::Rows;
 use crate::{ParamId, SparseRows, Tape, Tensor, Var};
@@ -44,9 +45,10 @@ impl Tape<'_> {
         let (weight, bias) = (params.get(w), b.map(|b| params.get(b)));
         let shape = Heads { heads, k, n: out / heads };
         let mut x_value = self.value(x).clone();
+        let precision = self.precision();
         let mut y = Tensor::scratch(rows, out);
         let (left, right) = (View::rows(x_value.data(), cols), View::rows(weight, out));
-        a_b(y.data_mut(), shape, left, right, |rows| {
+        a_b(precision, y.data_mut(), shape, left, right, |rows| {
             bias_then(rows, bias, |rows| activation::forward(rows, act));
         });
         let saved = Saved::new(&y, act, self.is_training());
@@ -57,14 +59,16 @@ impl Tape<'_> {
             }
             if let Some(x_data) = x_value.unique().filter(|_| grads.wants(x)) {
                 let dy = View::rows(grad.data(), out);
-                replace_by_gradient(x_data, shape, dy, grads.param(w), View::rows(weight, out));
+                let to_weight = grads.param(w);
+                let weight = View::rows(weight, out);
+                replace_by_gradient(precision, x_data, shape, dy, to_weight, weight);
                 return grads.add(x, x_value);
             }
             let (dy, left) = (View::rows(grad.data(), out), View::rows(x_value.data(), cols));
-            add_at_b(grads.param(w), shape, rows, left, dy);
+            add_at_b(precision, grads.param(w), shape, rows, left, dy);
             if grads.wants(x) {
                 let mut to_x = Tensor::scratch(rows, cols);
-                a_bt(to_x.data_mut(), shape, dy, View::rows(weight, out));
+                a_bt(precision, to_x.data_mut(), shape, dy, View::rows(weight, out));
                 grads.add(x, to_x);
             }
         })
@@ -85,7 +89,8 @@ impl Tape<'_> {
         assert_eq!((self.shape(x), self.shape(sum)), ((rows, k), (rows, n)), "add_linear");
         let mut y = self.take(sum);
         let (left, right) = (View::rows(self.value(x).data(), k), self.params().get(w));
-        add_a_b(y.data_mut(), Heads { heads: 1, k, n }, left, View::rows(right, n));
+        let shape = Heads { heads: 1, k, n };
+        add_a_b(self.precision(), y.data_mut(), shape, left, View::rows(right, n));
         self.push(y, false, |_, _| ())
     }
 
@@ -144,6 +149,7 @@ const REPLACED: usize = 8 * DEPTH;
 /// Overwrites the left side of a product by its gradient, since nothing else reads it, and adds the
 /// gradient of the right side `weight` to `to_weight`: the same values as with a second matrix.
 fn replace_by_gradient(
+    precision: Precision,
     x: &mut [f32],
     shape: Heads,
     grad: View<'_>,
@@ -153,7 +159,7 @@ fn replace_by_gradient(
     let cols = shape.heads * shape.k;
     for (i, x) in x.chunks_mut(REPLACED * cols.max(1)).enumerate() {
         let grad = grad.skip(i * REPLACED);
-        add_at_b(to_weight, shape, x.len() / cols, View::rows(x, cols), grad);
-        a_bt(x, shape, grad, weight);
+        add_at_b(precision, to_weight, shape, x.len() / cols, View::rows(x, cols), grad);
+        a_bt(precision, x, shape, grad, weight);
     }
 }

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use crate::kernel::gemm::{Heads, View};
 use crate::kernel::math::{sigmoid, tanh};
+use crate::kernel::precision::Precision;
 use crate::kernel::products::{a_b, a_bt, add_at_b};
 use crate::{ParamId, Tape, Tensor, Var};
 
@@ -73,7 +74,8 @@ impl<'b> Tape<'b> {
             let to_z = grads.wants(z).then(|| Tensor::zeros(block.num_src(), 4 * width));
             let to_z = backward(block, &order, &steps, &grad, weight, to_z, |depth, h, dg| {
                 let (h, dg) = (View::rows(h, width), View::rows(dg, 4 * width));
-                add_at_b(grads.param(recurrent), recurrent_product(width), depth, h, dg);
+                let to_weight = grads.param(recurrent);
+                add_at_b(PRECISION, to_weight, recurrent_product(width), depth, h, dg);
             });
             if let Some(to_z) = to_z {
                 grads.add(z, to_z);
@@ -81,6 +83,9 @@ impl<'b> Tape<'b> {
         })
     }
 }
+
+/// Precision of the recurrence, whose rounding would add up from step to step.
+const PRECISION: Precision = Precision::F32;
 
 /// The shape of hidden states times the recurrent weight.
 fn recurrent_product(width: usize) -> Heads {
@@ -99,7 +104,7 @@ fn forward_step(
     let (mut cells, mut hidden) = (Tensor::scratch(rows, width), Tensor::scratch(rows, width));
     if let Some(previous) = previous {
         let (h, w) = (View::rows(previous.hidden.data(), width), View::rows(weight, 4 * width));
-        a_b(gates.data_mut(), recurrent_product(width), h, w, |_| {});
+        a_b(PRECISION, gates.data_mut(), recurrent_product(width), h, w, |_| {});
     }
     let chunks = gates.data_mut().par_chunks_mut(ROWS * 4 * width);
     let states = cells.data_mut().par_chunks_mut(ROWS * width);
@@ -164,7 +169,7 @@ fn backward(
             to_weight(rows, before.hidden.data(), to_gates.data());
             let mut back = Tensor::scratch(rows, width);
             let (dg, w) = (View::rows(to_gates.data(), 4 * width), View::rows(weight, 4 * width));
-            a_bt(back.data_mut(), recurrent_product(width), dg, w);
+            a_bt(PRECISION, back.data_mut(), recurrent_product(width), dg, w);
             to_hidden = back;
             to_cells = dc;
         }

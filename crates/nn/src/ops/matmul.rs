@@ -16,17 +16,19 @@ impl Tape<'_> {
         let mut y = Tensor::scratch(m, n);
         let (left_rows, right_rows) = (View::rows(left.data(), k), View::rows(right.data(), n));
         let shape = Heads { heads: 1, k, n };
-        a_b(y.data_mut(), shape, left_rows, right_rows, |_| {});
+        let precision = self.precision();
+        a_b(precision, y.data_mut(), shape, left_rows, right_rows, |_| {});
         self.push(y, self.needs_grad(a) || self.needs_grad(b), move |grads, grad| {
             let out = View::rows(grad.data(), n);
             if grads.wants(a) {
                 let mut to_a = Tensor::scratch(m, k);
-                a_bt(to_a.data_mut(), shape, out, View::rows(right.data(), n));
+                a_bt(precision, to_a.data_mut(), shape, out, View::rows(right.data(), n));
                 grads.add(a, to_a);
             }
             if grads.wants(b) {
                 let mut to_b = Tensor::zeros(k, n);
-                add_at_b(to_b.data_mut(), shape, m, View::rows(left.data(), k), out);
+                let left = View::rows(left.data(), k);
+                add_at_b(precision, to_b.data_mut(), shape, m, left, out);
                 grads.add(b, to_b);
             }
         })

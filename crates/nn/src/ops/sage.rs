@@ -10,7 +10,8 @@ use super::spmm::inverse_degrees;
 use crate::kernel::chunks::each_chunk;
 use crate::kernel::elementwise::{add_chunk, bias_then, column_sums, scale_relu_grad};
 use crate::kernel::gather::{gather_chunk, gather_sum};
-use crate::kernel::gemm::{View, gemm};
+use crate::kernel::gemm::View;
+use crate::kernel::precision::{Precision, Right};
 use crate::kernel::products::add_in_order;
 use crate::kernel::row_source::Rows;
 use crate::{ParamId, Tape, Tensor, Var};
@@ -53,6 +54,7 @@ impl<'b> Tape<'b> {
             act,
             mask: key.map(|key| Mask::new(key, dropout)),
             scale: inverse_degrees(block),
+            precision: self.precision(),
         };
         let value = self.value(x).clone();
         let saved_rows = if self.is_training() { block.num_dst() } else { 0 };
@@ -82,6 +84,7 @@ struct Sage<'b> {
     act: Activation,
     mask: Option<Mask>,
     scale: Vec<f32>,
+    precision: Precision,
 }
 
 impl Sage<'_> {
@@ -94,22 +97,31 @@ impl Sage<'_> {
         if n == 0 {
             return y;
         }
+        let weight = View::rows(self.weight, n);
+        let weight = &Right::new(self.precision, weight, (2 * k, n));
         if cat.rows() == 0 || k == 0 {
             each_chunk(y.data_mut(), FORWARD_ROWS * n, &|i, out| {
                 let mut cat = Tensor::scratch(out.len() / n, 2 * k);
-                self.forward_chunk(i * FORWARD_ROWS, x, cat.data_mut(), out);
+                self.forward_chunk(i * FORWARD_ROWS, x, weight, cat.data_mut(), out);
             });
         } else {
             let cat = cat.data_mut().par_chunks_mut(FORWARD_ROWS * 2 * k);
             let chunks = y.data_mut().par_chunks_mut(FORWARD_ROWS * n).zip(cat);
             chunks.enumerate().for_each(|(i, (out, cat))| {
-                self.forward_chunk(i * FORWARD_ROWS, x, cat, out);
+                self.forward_chunk(i * FORWARD_ROWS, x, weight, cat, out);
             });
         }
         y
     }
 
-    fn forward_chunk(&self, first: usize, x: &Tensor, cat: &mut [f32], out: &mut [f32]) {
+    fn forward_chunk(
+        &self,
+        first: usize,
+        x: &Tensor,
+        weight: &Right<'_>,
+        cat: &mut [f32],
+        out: &mut [f32],
+    ) {
         let (k, n) = (self.k, self.n);
         let rows = out.len() / n;
         if k > 0 {
@@ -121,8 +133,7 @@ impl Sage<'_> {
             let x = Rows::new(x.data(), k);
             gather_chunk(&mut cat[k..], 2 * k, first, indptr, indices, &x, &mean, None);
         }
-        let shape = (rows, n, 2 * k);
-        gemm(out, n, shape, View::rows(cat, 2 * k), View::rows(self.weight, n), false);
+        weight.product(out, n, (rows, n, 2 * k), View::rows(cat, 2 * k));
         bias_then(out, self.bias, |out| activation::forward(out, self.act));
         if let Some(mask) = &self.mask {
             mask_rows(out, None, &self.block.ids()[first..first + rows], n, mask);
@@ -139,6 +150,9 @@ impl Sage<'_> {
         to_cat: Option<&mut Tensor>,
     ) -> (Vec<Tensor>, Vec<Vec<f32>>) {
         let (k, n) = (self.k, self.n);
+        let transposed = View::rows(self.weight, n).t();
+        let transposed =
+            to_cat.is_some().then(|| Right::new(self.precision, transposed, (n, 2 * k)));
         let mut to_cat: Vec<Option<&mut [f32]>> = match to_cat {
             Some(t) if k > 0 => t.data_mut().chunks_mut(BACKWARD_ROWS * 2 * k).map(Some).collect(),
             _ => (0..y.rows().div_ceil(BACKWARD_ROWS)).map(|_| None).collect(),
@@ -159,10 +173,9 @@ impl Sage<'_> {
                 column_sums(&mut bias, grad);
                 let mut weight = Tensor::scratch(2 * k, n);
                 let (dy, left) = (View::rows(grad, n), View::rows(cat.data(), 2 * k).skip(first));
-                gemm(weight.data_mut(), n, (2 * k, n, rows), left.t(), dy, false);
-                if let Some(to_cat) = to_cat {
-                    let w = View::rows(self.weight, n).t();
-                    gemm(to_cat, 2 * k, (rows, 2 * k, n), dy, w, false);
+                self.precision.product(weight.data_mut(), n, (2 * k, n, rows), left.t(), dy);
+                if let (Some(to_cat), Some(weight)) = (to_cat, &transposed) {
+                    weight.product(to_cat, 2 * k, (rows, 2 * k, n), dy);
                     for (row, &s) in to_cat.chunks_exact_mut(2 * k).zip(&self.scale[first..]) {
                         row[k..].iter_mut().for_each(|v| *v *= s);
                     }

@@ -5,7 +5,8 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::kernel::elementwise::{add_chunk, column_sums};
-use crate::kernel::gemm::{View, gemm};
+use crate::kernel::gemm::View;
+use crate::kernel::precision::Precision;
 use crate::kernel::products::add_in_order;
 use crate::relations::Span;
 use crate::{Tape, Tensor, Var};
@@ -59,21 +60,23 @@ impl<'b> Tape<'b> {
         });
         assert_eq!(end, rows, "spans cover the rows");
         let (left, right) = (self.value(x).clone(), self.value(w).clone());
+        let precision = self.precision();
         let mut y = Tensor::scratch(rows, out);
         by_piece(y.data_mut(), out, &pieces(spans, ROWS), |piece, y| {
             let a = View::rows(left.data(), cols).skip(piece.rows.start);
             let b = View::rows(right.data(), out).skip(piece.weight * shape.k);
             for h in 0..heads {
                 let (a, b) = (a.skip_cols(h * shape.k), b.skip_cols(h * shape.n));
-                gemm(&mut y[h * shape.n..], out, (piece.rows.len(), shape.n, shape.k), a, b, false);
+                let sizes = (piece.rows.len(), shape.n, shape.k);
+                precision.product(&mut y[h * shape.n..], out, sizes, a, b);
             }
         });
         self.push(y, self.needs_grad(x) || self.needs_grad(w), move |grads, grad| {
             if grads.wants(w) {
-                grads.add(w, weight_grad(&left, &grad, spans, shape, weight_rows));
+                grads.add(w, weight_grad(precision, &left, &grad, spans, shape, weight_rows));
             }
             if grads.wants(x) {
-                grads.add(x, input_grad(&grad, &right, spans, shape));
+                grads.add(x, input_grad(precision, &grad, &right, spans, shape));
             }
         })
     }
@@ -115,7 +118,13 @@ impl<'b> Tape<'b> {
     }
 }
 
-fn input_grad(grad: &Tensor, weight: &Tensor, spans: &[Span], shape: Shape) -> Tensor {
+fn input_grad(
+    precision: Precision,
+    grad: &Tensor,
+    weight: &Tensor,
+    spans: &[Span],
+    shape: Shape,
+) -> Tensor {
     let Shape { heads, k, n } = shape;
     let (cols, out) = (heads * k, heads * n);
     let mut to_x = Tensor::scratch(grad.rows(), cols);
@@ -124,14 +133,21 @@ fn input_grad(grad: &Tensor, weight: &Tensor, spans: &[Span], shape: Shape) -> T
         let b = View::rows(weight.data(), out).skip(piece.weight * k);
         for h in 0..heads {
             let (a, b) = (a.skip_cols(h * n), b.skip_cols(h * n).t());
-            gemm(&mut to_x[h * k..], cols, (piece.rows.len(), k, n), a, b, false);
+            precision.product(&mut to_x[h * k..], cols, (piece.rows.len(), k, n), a, b);
         }
     });
     to_x
 }
 
 /// Partial sums over fixed ranges of rows, those of a weight added in order.
-fn weight_grad(x: &Tensor, grad: &Tensor, spans: &[Span], shape: Shape, rows: usize) -> Tensor {
+fn weight_grad(
+    precision: Precision,
+    x: &Tensor,
+    grad: &Tensor,
+    spans: &[Span],
+    shape: Shape,
+    rows: usize,
+) -> Tensor {
     let Shape { heads, k, n } = shape;
     let (cols, out) = (heads * k, heads * n);
     let mut pieces = pieces(spans, DEPTH);
@@ -157,7 +173,8 @@ fn weight_grad(x: &Tensor, grad: &Tensor, spans: &[Span], shape: Shape, rows: us
             let b = View::rows(grad.data(), out).skip(piece.rows.start);
             for h in 0..heads {
                 let (a, b) = (a.skip_cols(h * k).t(), b.skip_cols(h * n));
-                gemm(&mut sum.data_mut()[h * n..], out, (k, n, piece.rows.len()), a, b, false);
+                let sizes = (k, n, piece.rows.len());
+                precision.product(&mut sum.data_mut()[h * n..], out, sizes, a, b);
             }
             sum
         });

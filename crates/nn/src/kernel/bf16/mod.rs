@@ -1,0 +1,146 @@
+//! Matrix products of values rounded to bf16, with sums of f32.
+//!
+//! Both sides are rounded to nearest, ties to even, and packed in pairs of the inner dimension; AVX512-BF16 multiplies two
+//! pairs of 16 columns at a time. Other processors round likewise and multiply by the kernels of f32. A row of the result
+//! depends neither on the number of rows nor on the threads.
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+use half::bf16;
+
+use super::gemm::{View, gemm};
+
+/// Returns whether the processor multiplies bf16.
+pub(crate) fn is_native() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512bf16")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
+
+/// The right side of products, rounded: made once for all tasks that use it.
+pub(crate) enum Right {
+    /// In pairs.
+    #[cfg(target_arch = "x86_64")]
+    Panels(avx512::Panels),
+    /// Of f32, row by row.
+    Rounded(Vec<f32>),
+}
+
+impl Right {
+    /// The `k × n` matrix `b`.
+    pub(crate) fn new(b: View<'_>, (k, n): (usize, usize)) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if is_native() {
+            return Self::Panels(avx512::Panels::new(b, (k, n)));
+        }
+        Self::Rounded(rounded(b, (k, n)))
+    }
+
+    /// `out = a · b`, where `a` is `m × k`; row `i` of the result starts at `out[i * stride]`.
+    pub(crate) fn product(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        (m, n, k): (usize, usize, usize),
+        a: View<'_>,
+    ) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Panels(panels) => panels.product(out, stride, (m, n, k), a),
+            Self::Rounded(b) => {
+                let left = rounded(a, (m, k));
+                let (left, right) = (View::rows(&left, k), View::rows(b, n));
+                gemm(out, stride, (m, n, k), left, right, false);
+            }
+        }
+    }
+}
+
+/// The values of a matrix, rounded.
+fn rounded(of: View<'_>, (rows, cols): (usize, usize)) -> Vec<f32> {
+    let round = |value: f32| bf16::from_f32(value).to_f32();
+    let row = |row: usize| (0..cols).map(move |col| round(of.value(row, col)));
+    (0..rows).flat_map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Values of many magnitudes and both signs.
+    fn values(len: usize, seed: u64) -> Vec<f32> {
+        let key = gnarl_common::rng::Key::new(seed);
+        let value = |i: u64| {
+            (key.unit(2 * i) - 0.5) as f32 * 2f32.powi((key.unit(2 * i + 1) * 9.0) as i32 - 4)
+        };
+        (0..len as u64).map(value).collect()
+    }
+
+    /// A matrix of that shape in a longer slice, transposed or not.
+    fn view(data: &[f32], (rows, cols): (usize, usize), gap: usize, transposed: bool) -> View<'_> {
+        if transposed { View::rows(data, rows + gap).t() } else { View::rows(data, cols + gap) }
+    }
+
+    proptest! {
+        #[test]
+        fn products_are_those_of_rounded_values(
+            (m, n, k) in (0usize..40, 1usize..150, 0usize..70),
+            (a_t, b_t) in any::<(bool, bool)>(),
+            gap in 0usize..5,
+            seed in any::<u64>(),
+        ) {
+            let data = [values((m + gap) * (k + gap) + 1, seed), values((k + gap) * (n + gap) + 1, seed ^ 1)];
+            let a = view(&data[0], (m, k), gap, a_t);
+            let b = view(&data[1], (k, n), gap, b_t);
+            let mut out = vec![f32::NAN; m * (n + gap)];
+            Right::new(b, (k, n)).product(&mut out, n + gap, (m, n, k), a);
+            let round = |value: f32| f64::from(bf16::from_f32(value).to_f32());
+            for i in 0..m {
+                for j in 0..n {
+                    let terms = (0..k).map(|l| round(a.value(i, l)) * round(b.value(l, j)));
+                    let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()));
+                    let found = f64::from(out[i * (n + gap) + j]);
+                    prop_assert!((found - sum).abs() <= 1e-5 * size + 1e-30, "({i}, {j}): {found} for {sum}");
+                }
+                prop_assert!(out[i * (n + gap) + n..(i + 1) * (n + gap)].iter().all(|v| v.is_nan()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_does_not_depend_on_the_others() {
+        let (m, n, k) = (29, 70, 33);
+        let (a, b) = (values(m * k, 1), values(k * n, 2));
+        let right = Right::new(View::rows(&b, n), (k, n));
+        let mut all = vec![0.0; m * n];
+        right.product(&mut all, n, (m, n, k), View::rows(&a, k));
+        for row in 0..m {
+            let mut alone = vec![0.0; n];
+            right.product(&mut alone, n, (1, n, k), View::rows(&a, k).skip(row));
+            assert_eq!(alone, all[row * n..][..n], "row {row}");
+        }
+    }
+
+    #[test]
+    fn values_that_are_not_finite_stay_so() {
+        let b = [1.0, f32::INFINITY, f32::NAN, 2.0];
+        let mut out = [0.0; 2];
+        Right::new(View::rows(&b, 2), (2, 2)).product(
+            &mut out,
+            2,
+            (1, 2, 2),
+            View::rows(&[1.0, 1.0], 2),
+        );
+        assert!(out[0].is_nan() && out[1] == f32::INFINITY, "{out:?}");
+    }
+}
