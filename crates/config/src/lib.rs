@@ -62,6 +62,6 @@ pub use task::{
     EmbeddingSection, Leakage, MessagesOver, RowOptimizer, RowStore, SplitBy, TaskKind, TaskSection,
 };
 pub use tensor::TensorSection;
-pub use train::{Engine, EvaluateOn, Pipeline, TrainSection};
+pub use train::{Engine, EvaluateOn, Pipeline, Precision, TrainSection};
 pub use unused::Applied;
 pub use words::key_named;

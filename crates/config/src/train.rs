@@ -39,6 +39,17 @@ pub enum Pipeline {
     Off,
 }
 
+/// Precision in which products of matrices read their two sides, while training.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// 32 bits.
+    #[default]
+    F32,
+    /// Rounded to bf16; sums, weights and all else have 32 bits.
+    Bf16,
+}
+
 /// `[train]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -74,6 +85,8 @@ pub struct TrainSection {
     pub score_training: bool,
     /// Largest global norm of a gradient; 0 does not clip.
     pub clip_norm: f32,
+    /// Precision of products.
+    pub precision: Precision,
     /// Concurrency of batch preparation and compute.
     pub pipeline: Pipeline,
     /// Mini-batches buffered at each stage of the pipeline.
@@ -104,6 +117,7 @@ impl Default for TrainSection {
             metric: None,
             score_training: false,
             clip_norm: 0.0,
+            precision: Precision::F32,
             pipeline: Pipeline::NonStop,
             prefetch: 2,
             preparation_threads: 0,

@@ -69,8 +69,8 @@ impl Step {
         precision: Precision,
         model: impl Fn(&mut Tape<'a>, &'a [Block], Var) -> Var,
     ) {
-        let tape = Tape::new(&self.params, Mode::Train { key: Key::new(4) });
-        let mut tape = tape.with_precision(precision);
+        let mode = Mode::Train { key: Key::new(4), precision };
+        let mut tape = Tape::new(&self.params, mode);
         let x = tape.dense(self.x.clone());
         let logits = model(&mut tape, &self.blocks, x);
         let loss = tape.cross_entropy(logits, &self.rows, &self.labels, None, SEEDS as f32);
@@ -152,7 +152,8 @@ fn operations(c: &mut Criterion) {
     ] {
         c.bench_function(name, |b| {
             b.iter(|| {
-                let mut tape = Tape::new(&params, Mode::Eval).with_precision(precision);
+                let mode = Mode::Train { key: Key::new(4), precision };
+                let mut tape = Tape::new(&params, mode);
                 let x = tape.dense(wide.clone());
                 black_box(tape.linear(x, square, None, Activation::Relu));
             });
@@ -167,7 +168,7 @@ fn operations(c: &mut Criterion) {
     });
     c.bench_function("dropout of 40000 x 256", |b| {
         b.iter(|| {
-            let mut tape = Tape::new(&params, Mode::Train { key: Key::new(4) });
+            let mut tape = Tape::new(&params, Mode::train(Key::new(4)));
             let x = tape.dense(wide.clone());
             black_box(tape.dropout(x, 0.5, blocks[1].ids()));
         });

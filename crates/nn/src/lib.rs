@@ -13,7 +13,7 @@
 //! let params = builder.build();
 //! let mut grads = vec![0.0; params.len()];
 //!
-//! let mut tape = Tape::new(&params, Mode::Train { key: Key::new(2) });
+//! let mut tape = Tape::new(&params, Mode::train(Key::new(2)));
 //! let x = tape.dense(Tensor::from_vec(2, 3, vec![1.0, 0.0, 2.0, 0.5, 1.0, -1.0]));
 //! let logits = tape.linear(x, w, None, Activation::None);
 //! let loss = tape.cross_entropy(logits, &[0, 1], &[1, 0], None, 2.0);

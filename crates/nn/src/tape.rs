@@ -19,7 +19,24 @@ pub enum Mode {
     Train {
         /// Key of this step.
         key: Key,
+        /// Precision of products, forward and backward.
+        precision: Precision,
     },
+}
+
+impl Mode {
+    /// Training with products of f32.
+    pub fn train(key: Key) -> Self {
+        Self::Train { key, precision: Precision::F32 }
+    }
+
+    /// Precision of products: in evaluation f32.
+    fn precision(self) -> Precision {
+        match self {
+            Self::Eval => Precision::F32,
+            Self::Train { precision, .. } => precision,
+        }
+    }
 }
 
 /// A value on a [`Tape`].
@@ -52,31 +69,17 @@ pub struct Tape<'b> {
     nodes: Vec<Node<'b>>,
     leaf_grads: Vec<Option<Tensor>>,
     draws: u64,
-    precision: Precision,
 }
 
 impl<'b> Tape<'b> {
-    /// An empty tape, with products of f32.
+    /// An empty tape.
     pub fn new(params: &'b Params, mode: Mode) -> Self {
-        Self {
-            params,
-            mode,
-            nodes: Vec::new(),
-            leaf_grads: Vec::new(),
-            draws: 0,
-            precision: Precision::F32,
-        }
-    }
-
-    /// Computes products of later operations, and those of their gradients, with `precision`.
-    #[must_use]
-    pub fn with_precision(self, precision: Precision) -> Self {
-        Self { precision, ..self }
+        Self { params, mode, nodes: Vec::new(), leaf_grads: Vec::new(), draws: 0 }
     }
 
     /// Precision of products.
     pub(crate) fn precision(&self) -> Precision {
-        self.precision
+        self.mode.precision()
     }
 
     /// An empty tape that draws as if `draws` keys had been drawn before, see [`Tape::draws`].
@@ -302,7 +305,7 @@ impl<'b> Tape<'b> {
 
     /// The key of the next random operation, or `None` outside training.
     pub(crate) fn next_key(&mut self) -> Option<Key> {
-        let Mode::Train { key } = self.mode else { return None };
+        let Mode::Train { key, .. } = self.mode else { return None };
         self.draws += 1;
         Some(key.with(self.draws))
     }

@@ -403,6 +403,11 @@ pub(super) const RULES: &[Rule] = &[
         to: "models that read neighbors, with strategies 'gradient' and 'average'",
     },
     Rule {
+        keys: &["train.precision"],
+        applies: |a| !a.model(&["none"]),
+        to: "runs with an encoder: products of a model's layers",
+    },
+    Rule {
         keys: &["train.prefetch", "train.preparation_threads"],
         applies: |a| a.run.train.pipeline != Pipeline::Off,
         to: "train.pipeline 'non-stop' and 'epoch'",

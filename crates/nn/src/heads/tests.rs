@@ -40,7 +40,7 @@ fn gradients_of_parameters_and_ends_are_differences() {
         ];
         let mut params = params.build();
         let loss = |params: &Params, grads: Option<&mut [f32]>| -> f64 {
-            let mut tape = Tape::new(params, Mode::Train { key: Key::new(0) });
+            let mut tape = Tape::new(params, Mode::train(Key::new(0)));
             let [heads, tails] = ends.map(|id| tape.param(id));
             let features = (features > 0).then(|| tape.dense(rows(3, features)));
             let out = head.forward(&mut tape, EdgeRows { heads, tails, features });

@@ -125,7 +125,7 @@ fn gat_attends_by_what_the_perceptron_made() {
 fn loss(config: &ModelConfig, params: &Params) -> (f64, Vec<f32>) {
     let (model, _) = models::build(config, Key::new(1)).unwrap();
     let blocks = vec![block(); config.blocks()];
-    let mut tape = Tape::new(params, Mode::Train { key: Key::new(3) });
+    let mut tape = Tape::new(params, Mode::train(Key::new(3)));
     let x = tape.dense(input());
     let y = model.forward(&mut tape, &blocks, x).unwrap();
     let random = |key: u64, n| (0..n).map(|i| Key::new(key).normal(i) as f32).collect();

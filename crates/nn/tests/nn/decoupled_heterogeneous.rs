@@ -179,7 +179,7 @@ fn rgcn_is_dense_layers_by_type_and_mixed_means() {
 /// A fixed random combination of the output, and its gradient.
 fn loss(config: &ModelConfig, params: &Params) -> (f64, Vec<f32>) {
     let batch = batch(&graph());
-    let mut tape = Tape::new(params, Mode::Train { key: Key::new(3) });
+    let mut tape = Tape::new(params, Mode::train(Key::new(3)));
     let y = forward(&mut tape, config, &batch);
     let random = |key: u64, n| (0..n).map(|i| Key::new(key).normal(i) as f32).collect();
     let left = tape.dense(Tensor::from_vec(1, 7, random(8, 7)));

@@ -6,7 +6,7 @@ use gnarl_nn::{Mode, Tape};
 
 /// The loss with the leaf and the parameters as they are in `scene`.
 fn value(scene: &Scene, case: Case) -> f64 {
-    let mut tape = Tape::new(&scene.params, Mode::Train { key: Key::new(3) });
+    let mut tape = Tape::new(&scene.params, Mode::train(Key::new(3)));
     let x = tape.leaf(scene.leaf.clone());
     let loss = scene.loss(&mut tape, case, x);
     tape.value(loss).data()[0] as f64

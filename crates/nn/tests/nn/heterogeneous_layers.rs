@@ -134,7 +134,7 @@ fn outputs_and_gradients_match_pytorch() {
         let (label, graph) = (case.label(), &fixtures.graphs[&case.graph]);
         let (batch, blocks, targets) = graph.batch(&graph.open());
         let (model, params) = case.build(graph);
-        let mut tape = Tape::new(&params, Mode::Train { key: Key::new(2) });
+        let mut tape = Tape::new(&params, Mode::train(Key::new(2)));
         let rows = case.rows(graph, &batch).into_iter();
         let leaves: Vec<Option<Var>> = rows.map(|rows| Some(tape.leaf(rows))).collect();
         let y = model.forward(&mut tape, &blocks, &leaves).unwrap();
@@ -207,7 +207,7 @@ fn gradients_are_the_same_bits_on_any_number_of_threads() {
             Tensor::from_vec(count, width, values.collect())
         };
         let run = || {
-            let mut tape = Tape::new(&params, Mode::Train { key: Key::new(4) });
+            let mut tape = Tape::new(&params, Mode::train(Key::new(4)));
             let leaves = [Some(tape.leaf(rows(0, 10))), Some(tape.leaf(rows(1, 8)))];
             let y = model.forward(&mut tape, &blocks, &leaves).unwrap();
             let loss = tape.cross_entropy(y, &seeds, &[1; 2000], None, 2000.0);
@@ -253,7 +253,7 @@ fn masks_do_not_depend_on_edge_types_that_a_batch_lacks() {
             let ids = blocks[0].block().ids();
             let value = |id: u64, column| Key::new(9).with(id).normal(column) as f32;
             let values = ids.iter().flat_map(|&id| (0..8).map(move |column| value(id, column)));
-            let mut tape = Tape::new(&params, Mode::Train { key: Key::new(4) });
+            let mut tape = Tape::new(&params, Mode::train(Key::new(4)));
             let x = tape.dense(Tensor::from_vec(ids.len(), 8, values.collect()));
             let y = model.layer(&mut tape, 0, &blocks[0], x).unwrap();
             let y = tape.gather_rows(y, &fused.targets[..50]);

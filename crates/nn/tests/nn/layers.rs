@@ -99,7 +99,7 @@ fn outputs_and_gradients_match_pytorch() {
         let label = case.label();
         let (model, _) = models::build(&case.config, Key::new(1)).unwrap();
         let params = case.params();
-        let mut tape = Tape::new(&params, Mode::Train { key: Key::new(2) });
+        let mut tape = Tape::new(&params, Mode::train(Key::new(2)));
         let x = tape.leaf(Tensor::from_vec(case.rows(), case.config.in_dim, case.x.clone()));
         let y = model.forward(&mut tape, &graphs[&case.graph], x).unwrap();
         assert_close(&label, "output", tape.value(y).data(), &case.output);
@@ -159,7 +159,7 @@ fn dropout_belongs_to_nodes_not_to_rows() {
         let (one, two) = (&case.x[..config.in_dim], &case.x[config.in_dim..2 * config.in_dim]);
         let run = |ids, rows: [&[f32]; 2]| {
             let blocks = [pair(ids), pair(ids)];
-            let mut tape = Tape::new(&params, Mode::Train { key: Key::new(4) });
+            let mut tape = Tape::new(&params, Mode::train(Key::new(4)));
             let x = tape.dense(Tensor::from_vec(2, config.in_dim, rows.concat()));
             let y = model.forward(&mut tape, &blocks, x).unwrap();
             [tape.value(y).row(0).to_vec(), tape.value(y).row(1).to_vec()]
@@ -190,7 +190,7 @@ fn gradients_are_the_same_bits_on_any_number_of_threads() {
         let (model, params) = models::build(&config, Key::new(3)).unwrap();
         let values = (0..4000 * 20).map(|i| Key::new(9).normal(i) as f32).collect::<Vec<_>>();
         let run = || {
-            let mut tape = Tape::new(&params, Mode::Train { key: Key::new(4) });
+            let mut tape = Tape::new(&params, Mode::train(Key::new(4)));
             let x = tape.leaf(Tensor::from_vec(4000, 20, values.clone()));
             let y = model.forward(&mut tape, &blocks, x).unwrap();
             let rows: Vec<u32> = (0..3000).collect();

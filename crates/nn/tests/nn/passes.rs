@@ -44,7 +44,7 @@ fn rows_of_a_pass_are_those_of_the_whole() {
         for operator in [Operator::Gcn, Operator::Sum, Operator::Mean] {
             let (passing, x, grad) = (Passing::new(operator, &block), values(1), values(2));
             let passing = Arc::new(passing);
-            let mut tape = Tape::new(&params, Mode::Train { key: Key::new(0) });
+            let mut tape = Tape::new(&params, Mode::train(Key::new(0)));
             let leaf = tape.leaf(x.clone());
             let y = tape.pass(&passing, leaf);
             let whole = tape.value(y).clone();

@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use gnarl_common::Result;
-use gnarl_common::rng::Key;
 use gnarl_engine::Communicator;
-use gnarl_nn::{Params, Tensor};
+use gnarl_nn::{Mode, Params, Tensor};
 use gnarl_sample::Scratch;
 
 use super::train_step::{BatchLoss, Counts, Exchanges, Gradients, Inputs, TrainStep};
@@ -92,7 +91,7 @@ pub trait AnyBatch: Send + Sync {
         &self,
         params: &Params,
         inputs: (usize, Vec<Tensor>),
-        key: Key,
+        mode: Mode,
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss>;
 }
@@ -183,10 +182,10 @@ impl<S: TrainStep> AnyBatch for Batch<'_, S> {
         &self,
         params: &Params,
         (graph, embeddings): (usize, Vec<Tensor>),
-        key: Key,
+        mode: Mode,
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
         let inputs = Inputs { batch: &self.made, graph, embeddings };
-        self.step.gradient(params, inputs, key, gradients)
+        self.step.gradient(params, inputs, mode, gradients)
     }
 }

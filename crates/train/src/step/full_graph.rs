@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use gnarl_common::Result;
-use gnarl_common::rng::Key;
 use gnarl_common::threads::{even_share, pool};
 use gnarl_engine::Communicator;
 use gnarl_nn::pool::{Kept, keep_all};
@@ -140,7 +139,7 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
         &self,
         params: &Params,
         inputs: Inputs<'_, Self::Batch>,
-        key: Key,
+        mode: Mode,
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
         let Share { examples, wanted, graph, embedding_ids, reached } = inputs.batch;
@@ -148,7 +147,7 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
         let counted = self.model.counted();
         let before = counted.sent();
         let routes = if T::LOCAL { None } else { Some(exchange.route(wanted)?) };
-        let mut tape = Tape::new(params, Mode::Train { key });
+        let mut tape = Tape::new(params, mode);
         let (own, leaves) = self.model.forward(&mut tape, graph, inputs.embeddings)?;
         let rows = match &routes {
             None => own,

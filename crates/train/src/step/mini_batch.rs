@@ -3,7 +3,6 @@
 #[cfg(feature = "serve")]
 use gnarl_common::Error;
 use gnarl_common::Result;
-use gnarl_common::rng::Key;
 use gnarl_engine::Communicator;
 use gnarl_nn::{Mode, Params, Tape};
 use gnarl_sample::Scratch;
@@ -212,13 +211,13 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
         &self,
         params: &Params,
         inputs: Inputs<'_, Self::Batch>,
-        key: Key,
+        mode: Mode,
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
         let Inputs { batch: PreparedBatch { examples, blocks, .. }, graph, embeddings } = inputs;
         self.graphs.reach(graph);
         let encoder = self.graphs.model(graph);
-        let mut tape = Tape::new(params, Mode::Train { key });
+        let mut tape = Tape::new(params, mode);
         let (rows, leaves) = encoder.forward(&mut tape, blocks, embeddings)?;
         let (loss, found) = self.task.loss(&mut tape, rows, examples)?;
         tape.backward(loss, gradients.dense)?;

@@ -1,9 +1,8 @@
 //! The traits of steps, with their inputs and outputs.
 
 use gnarl_common::Result;
-use gnarl_common::rng::Key;
 use gnarl_engine::Communicator;
-use gnarl_nn::{Params, Tape, Tensor, Var};
+use gnarl_nn::{Mode, Params, Tape, Tensor, Var};
 use gnarl_sample::Scratch;
 
 use crate::data::batch::BatchSpec;
@@ -65,8 +64,8 @@ pub trait TrainStep: Sync {
     }
 
     /// Adds the gradient of the summed loss of a batch to `gradients`. Dividing by the weight of the
-    /// whole step is left to the caller, so that the batches of all ranks add up. `key` stands for the
-    /// run's seed and the step; it decides what dropout drops.
+    /// whole step is left to the caller, so that the batches of all ranks add up. `mode` is that of
+    /// training, with a key of the run's seed and the step, which decides what dropout drops.
     ///
     /// # Errors
     /// If shapes disagree.
@@ -74,7 +73,7 @@ pub trait TrainStep: Sync {
         &self,
         params: &Params,
         batch: Inputs<'_, Self::Batch>,
-        key: Key,
+        mode: Mode,
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss>;
 

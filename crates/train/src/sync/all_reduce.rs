@@ -9,10 +9,11 @@ use std::time::Instant;
 use gnarl_common::Result;
 use gnarl_common::threads::pool;
 use gnarl_engine::Communicator;
+use gnarl_nn::Mode;
 use gnarl_nn::optim::Optimizer;
 
 use super::epoch::{
-    close_epochs, consume, evaluate_left, evaluates, gathered, learning_rate, not_finite,
+    close_epochs, consume, evaluate_left, evaluates, gathered, learning_rate, not_finite, training,
 };
 use super::keeper::Keeper;
 use super::synchronization::Synchronization;
@@ -136,7 +137,8 @@ impl Run<'_> {
         let mut dense = vec![0.0; state.params.len() + totals::PLACES];
         let mut rows = vec![RowGradients::default(); state.tables.len()];
         let key = self.keys.dropout(epoch, 0, step);
-        let spec = self.add_batches(key, deliveries, state, &mut dense, &mut rows, tally)?;
+        let mode = training(self.session.config, key);
+        let spec = self.add_batches(mode, deliveries, state, &mut dense, &mut rows, tally)?;
         let start = Instant::now();
         faults::reached("reduce");
         self.comm.all_reduce_sum("gradients", &mut dense)?;
@@ -192,7 +194,7 @@ impl Run<'_> {
     /// Adds the gradients of this rank's batches of a step, and returns the last batch.
     fn add_batches(
         &self,
-        key: gnarl_common::rng::Key,
+        mode: Mode,
         deliveries: &Deliveries<'_>,
         state: &mut TrainState,
         dense: &mut [f32],
@@ -206,7 +208,7 @@ impl Run<'_> {
                 EmbeddingTables { tables: &state.tables, comm: self.comm, pool: &self.pool };
             let now = (&state.params, &embeddings as &dyn Fetch);
             let (spec, loss) =
-                consume(self.steps, deliveries, now, key, &self.pool, &mut gradients, tally)?;
+                consume(self.steps, deliveries, now, mode, &self.pool, &mut gradients, tally)?;
             if let Some(uses) = &spec.uses {
                 state.tables.iter_mut().try_for_each(|table| table.uses(uses))?;
             }

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
-use gnarl_config::RunConfig;
+use gnarl_config::{Precision as Configured, RunConfig};
 use gnarl_engine::Communicator;
-use gnarl_nn::Params;
+use gnarl_nn::{Mode, Params, Precision};
 use rayon::ThreadPool;
 
 use super::keeper::Keeper;
@@ -25,12 +25,21 @@ pub(super) fn learning_rate(config: &RunConfig, epoch: usize) -> f32 {
     config.train.lr * config.schedule.factor(epoch as u64 - 1, config.train.epochs as u64)
 }
 
+/// The mode of a step whose key is `key`.
+pub(super) fn training(config: &RunConfig, key: Key) -> Mode {
+    let precision = match config.train.precision {
+        Configured::F32 => Precision::F32,
+        Configured::Bf16 => Precision::Bf16,
+    };
+    Mode::Train { key, precision }
+}
+
 /// Takes the next batch, adds its gradient, and updates the tally.
 pub(super) fn consume(
     step: &dyn AnyStep,
     deliveries: &Deliveries<'_>,
     (params, embeddings): (&Params, &dyn Fetch),
-    key: Key,
+    mode: Mode,
     pool: &ThreadPool,
     gradients: &mut Gradients<'_>,
     tally: &mut Tally,
@@ -53,7 +62,7 @@ pub(super) fn consume(
     let (start, before) = (Instant::now(), step.exchanges().unwrap_or_default());
     faults::reached("compute");
     let inputs = (delivery.spec.graph, embeddings);
-    let loss = pool.install(|| batch.gradient(params, inputs, key, gradients))?;
+    let loss = pool.install(|| batch.gradient(params, inputs, mode, gradients))?;
     let seconds = start.elapsed().as_secs_f64();
     let mut exchange = 0.0;
     match step.exchanges() {

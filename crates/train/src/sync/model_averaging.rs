@@ -16,7 +16,9 @@ use gnarl_nn::optim::Optimizer;
 use rayon::ThreadPool;
 
 use super::collect::collect;
-use super::epoch::{close_epochs, consume, evaluate_left, evaluates, gathered, learning_rate};
+use super::epoch::{
+    close_epochs, consume, evaluate_left, evaluates, gathered, learning_rate, training,
+};
 use super::keeper::Keeper;
 use super::outer::OuterOptimizer;
 use super::synchronization::Synchronization;
@@ -223,7 +225,7 @@ impl Trainer<'_> {
         let total = config.train.epochs * length;
         let mut grads = vec![0.0; params.len()];
         for step in 0.. {
-            let key = self.keys.dropout(epoch, part, step);
+            let mode = training(config, self.keys.dropout(epoch, part, step));
             let lr = base * self.section.warmup_factor(before + step, total);
             let counted = *tally;
             grads.fill(0.0);
@@ -231,7 +233,7 @@ impl Trainer<'_> {
             let mut gradients = Gradients { dense: &mut grads, rows: &mut rows };
             let now = (&*params, &**replicas as &dyn Fetch);
             let (steps, pool) = (self.steps, &self.pool);
-            let (spec, loss) = consume(steps, deliveries, now, key, pool, &mut gradients, tally)?;
+            let (spec, loss) = consume(steps, deliveries, now, mode, pool, &mut gradients, tally)?;
             tally.loss += loss.sum;
             tally.weight += loss.weight;
             let start = Instant::now();

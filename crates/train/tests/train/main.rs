@@ -14,6 +14,7 @@ mod heterogeneous;
 mod heterogeneous_links;
 mod link_encoder;
 mod links;
+mod precision;
 mod prepared;
 mod read_ahead;
 mod registry;

@@ -134,9 +134,12 @@ pub(super) fn in_unit(seconds: i64, nanoseconds: u32, unit: Cell) -> f64 {
 /// Without a time zone it is taken as UTC.
 fn date(text: &str) -> Option<(i64, u32)> {
     let day = text.get(..10)?;
-    let digits = |i: usize| day.as_bytes()[i].is_ascii_digit();
-    let shaped = (0..10).all(|i| if i == 4 || i == 7 { &day[i..=i] == "-" } else { digits(i) });
-    if !shaped {
+    // A byte of ten may be part of a longer character.
+    let fits = |(i, byte): (usize, &u8)| match i {
+        4 | 7 => *byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    if !day.as_bytes().iter().enumerate().all(fits) {
         return None;
     }
     if text.len() == 10 {
@@ -234,9 +237,15 @@ mod tests {
         ] {
             assert_eq!(seconds(text), Some(1_746_275_400.0), "{text}");
         }
-        for text in
-            ["2025-13-03", "2025-02-30", "25-05-03", "2025/05/03", "2025-05-03T25:00", "é25-05-03x"]
-        {
+        for text in [
+            "2025-13-03",
+            "2025-02-30",
+            "25-05-03",
+            "2025/05/03",
+            "2025-05-03T25:00",
+            "é25-05-03x",
+            "2020-02\u{feff}-2",
+        ] {
             assert_eq!(days(text), None, "{text}");
         }
     }

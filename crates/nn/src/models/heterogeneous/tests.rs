@@ -101,7 +101,7 @@ fn passed(
     let ids: Vec<u64> = (0..60).collect();
     let slices =
         HeteroSlices { graph, ids: &ids, nodes: &nodes, groups: &groups, senders: &senders };
-    let mut tape = Tape::new(params, Mode::Train { key: Key::new(2) });
+    let mut tape = Tape::new(params, Mode::train(Key::new(2)));
     let random = |key: u64, rows: usize, cols: usize| {
         let values = (0..(rows * cols) as u64).map(|i| Key::new(key).normal(i) as f32);
         Tensor::from_vec(rows, cols, values.collect())

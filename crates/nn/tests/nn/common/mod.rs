@@ -107,7 +107,7 @@ impl Scene {
 
     /// The loss and its gradients: of the parameters, then of the leaf.
     pub fn gradients(&self, case: Case) -> (f32, Vec<f32>, Vec<f32>) {
-        let mut tape = Tape::new(&self.params, Mode::Train { key: Key::new(3) });
+        let mut tape = Tape::new(&self.params, Mode::train(Key::new(3)));
         let mut grads = vec![0.0; self.params.len()];
         let x = tape.leaf(self.leaf.clone());
         let loss = self.loss(&mut tape, case, x);

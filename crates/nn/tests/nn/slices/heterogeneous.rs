@@ -78,7 +78,7 @@ fn same(config: &ModelConfig, weighted: bool) {
     };
     let rows: Vec<Tensor> =
         (0..3).map(|number| random(number as u64, TYPES[number].1, width(number))).collect();
-    let mode = Mode::Train { key: Key::new(2) };
+    let mode = Mode::train(Key::new(2));
 
     let blocks: Vec<RelBlock> = (0..model.num_layers()).map(|_| block(&graph)).collect();
     let mut tape = Tape::new(&params, mode);

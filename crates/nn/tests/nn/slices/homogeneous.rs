@@ -53,7 +53,7 @@ fn same(config: &ModelConfig, weighted: bool) {
     };
     let (model, params) = models::build(&config, Key::new(1)).unwrap();
     let (block, x) = (block(weighted), random(3, NODES, WIDTH));
-    let mode = Mode::Train { key: Key::new(2) };
+    let mode = Mode::train(Key::new(2));
     let blocks = vec![block.clone(); model.num_layers()];
     let mut tape = Tape::new(&params, mode);
     let leaf = tape.leaf(x.clone());

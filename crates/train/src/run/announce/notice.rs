@@ -1,6 +1,6 @@
 //! Unused keys of the run file, and unused splits and columns of the dataset.
 
-use gnarl_config::{Applied, Method, Parts, RunConfig, TaskKind};
+use gnarl_config::{Applied, Method, Parts, Precision, RunConfig, TaskKind};
 use gnarl_graph::{Dataset, EdgeType};
 use gnarl_nn::models::Aggregator;
 use gnarl_partition::{Constraint, PartitionManifest};
@@ -25,6 +25,7 @@ pub(crate) fn of(
     let heterogeneous = heterogeneous || config.task.node_type.is_some();
     let mut lines = Applied { run: config, heterogeneous, tables }.unused();
     lines.extend(seldom(config));
+    lines.extend(emulated(config));
     lines.extend(idle(config, partition.map_or(1, |made| made.parts)));
     lines.extend(partition.and_then(|made| shallow(config, made)));
     if let Some(dataset) = dataset {
@@ -37,6 +38,18 @@ pub(crate) fn of(
         lines.extend(directed(config, dataset));
     }
     lines
+}
+
+/// Products that the processor has no instructions for.
+fn emulated(config: &RunConfig) -> Option<String> {
+    let is_slow = config.train.precision == Precision::Bf16
+        && config.model.name != "none"
+        && !gnarl_nn::Precision::Bf16.is_native();
+    is_slow.then(|| {
+        "train.precision = 'bf16': this processor has no instructions for it (AVX512-BF16); values are rounded \
+         all the same, and training is slower than with 'f32'"
+            .into()
+    })
 }
 
 /// Ranks without a part to train.

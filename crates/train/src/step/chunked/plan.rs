@@ -166,7 +166,7 @@ impl Widths {
         let mut widths = Self::default();
         let (mut passed, mut kept) = (features.width(), None);
         for index in 0..=means.model.passes() {
-            let mut tape = Tape::new(means.params, Mode::Train { key: Key::new(0) });
+            let mut tape = Tape::new(means.params, Mode::train(Key::new(0)));
             let given = if index == 0 && features.is_sparse() {
                 tape.sparse(Arc::new(SparseRows::new(passed, vec![0; ROWS + 1], vec![], vec![])))
             } else {

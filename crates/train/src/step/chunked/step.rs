@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use gnarl_common::Result;
-use gnarl_common::rng::Key;
 use gnarl_common::threads::pool;
 use gnarl_engine::Communicator;
 use gnarl_graph::blocks::Block;
@@ -133,11 +132,11 @@ impl TrainStep for Chunked<'_> {
         &self,
         params: &Params,
         _: Inputs<'_, ()>,
-        key: Key,
+        mode: Mode,
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
         let targets = self.scores.targets;
-        let (mut sum, step) = (0.0, Step { params, mode: Mode::Train { key } });
+        let (mut sum, step) = (0.0, Step { params, mode });
         let sent = self.schedule(|schedule| {
             self.program.train(step, schedule, gradients.dense, &mut |tape, range, logits| {
                 let nodes = within(&targets.train, range);

@@ -1,0 +1,71 @@
+//! Products of bf16: as accurate as those of f32, and the same for any number of threads and ranks.
+
+use gnarl_config::{Precision, RunConfig, Strategy};
+use gnarl_train::{Begin, Summary, run};
+
+use super::bench::Bench;
+
+fn trained(config: &RunConfig) -> Summary {
+    config.check().unwrap();
+    run(config, Begin::Restart, &|_| ()).unwrap().summary
+}
+
+/// Asserts that a model learns what it learns with f32, by other losses.
+fn learns_as_well(bench: &Bench, model: &str, strategy: Strategy) {
+    let mut config = bench.config(model);
+    config.model.name = model.into();
+    config.train.strategy = strategy;
+    config.train.epochs = 12;
+    let of_f32 = trained(&config);
+    config.train.precision = Precision::Bf16;
+    let of_bf16 = trained(&config);
+    assert_ne!(of_f32.losses, of_bf16.losses, "{model}: products are rounded");
+    let both = of_f32.losses.iter().zip(&of_bf16.losses);
+    for (of_f32, of_bf16) in both {
+        assert!((of_f32 - of_bf16).abs() < 0.02 + 0.05 * of_f32, "{model}: {of_bf16} for {of_f32}");
+    }
+    let [exact, rounded] = [&of_f32, &of_bf16].map(|summary| summary.test["accuracy"]);
+    assert!((exact - rounded).abs() < 0.08, "{model}: {rounded} for {exact}");
+}
+
+#[test]
+fn models_learn_as_well_as_with_f32() {
+    let bench = Bench::new();
+    for model in ["sage", "gcn", "gat", "gin"] {
+        learns_as_well(&bench, model, Strategy::Gradient);
+    }
+    learns_as_well(&bench, "gcn", Strategy::Tensor);
+}
+
+#[test]
+fn losses_are_those_of_any_number_of_threads() {
+    let bench = Bench::new();
+    for strategy in [Strategy::Gradient, Strategy::Tensor] {
+        let mut config = bench.config("threads");
+        config.train.precision = Precision::Bf16;
+        config.train.strategy = strategy;
+        config.model.name = "gcn".into();
+        let expected = trained(&config);
+        config.train.threads = 5;
+        let found = trained(&config);
+        assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test));
+        config.train.workers = 2;
+        let two = trained(&config);
+        config.train.threads = 2;
+        let slow = trained(&config);
+        assert_eq!((&two.losses, &two.test), (&slow.losses, &slow.test));
+    }
+}
+
+#[test]
+fn runs_without_an_encoder_say_that_it_does_not_apply() {
+    use gnarl_config::{Applied, TaskKind};
+
+    let mut config = RunConfig::default();
+    config.task.kind = TaskKind::LinkPrediction;
+    config.model.name = "none".into();
+    config.embedding.dim = 8;
+    config.train.precision = Precision::Bf16;
+    let lines = Applied { run: &config, heterogeneous: false, tables: true }.unused();
+    assert!(lines.iter().any(|line| line.contains("train.precision")), "{lines:?}");
+}
