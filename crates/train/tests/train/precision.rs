@@ -20,9 +20,12 @@ fn learns_as_well(bench: &Bench, model: &str, strategy: Strategy) {
     config.train.precision = Precision::Bf16;
     let of_bf16 = trained(&config);
     assert_ne!(of_f32.losses, of_bf16.losses, "{model}: products are rounded");
-    let both = of_f32.losses.iter().zip(&of_bf16.losses);
-    for (of_f32, of_bf16) in both {
-        assert!((of_f32 - of_bf16).abs() < 0.02 + 0.05 * of_f32, "{model}: {of_bf16} for {of_f32}");
+    // What is rounded otherwise leads elsewhere in time: the first epochs are near, the last as good.
+    let both = of_f32.losses.iter().zip(&of_bf16.losses).enumerate();
+    for (epoch, (of_f32, of_bf16)) in both {
+        let bound = if epoch < 3 { 0.03 } else { 0.25 };
+        let difference = (of_f32 - of_bf16).abs();
+        assert!(difference < bound * of_f32, "{model}, {epoch}: {of_bf16} for {of_f32}");
     }
     let [exact, rounded] = [&of_f32, &of_bf16].map(|summary| summary.test["accuracy"]);
     assert!((exact - rounded).abs() < 0.08, "{model}: {rounded} for {exact}");
