@@ -9,7 +9,8 @@ with Adam, batches of 1,024 seeds and no dropout: GraphSAGE (mean) of three laye
 GAT of two layers, four heads of 64, fan-outs 25, 10. Runs with a Python that has dgl 2.1. Systems take turns;
 a figure is the median over all epochs of all turns, first epochs left out. Peers run a part of an epoch
 (`--batches`), which counts for the whole; the loader has no processes of its own, since there are no cores left.
-An earlier build of gnarl takes its turns with them.
+An earlier build of gnarl takes its turns with them. Systems with "bf16" in their names multiply matrices of bf16: gnarl by
+`train.precision`, DGL in torch's autocast.
 For DGL's best, preload tcmalloc and do not let OPENBLAS_CORETYPE narrow its matrix products.
 """
 
@@ -58,6 +59,9 @@ def network(model, inputs, outputs):
     return Sage() if model == "sage" else Gat()
 
 
+BF16 = " bf16"
+
+
 def loader(system, dataset, fanouts, seeds):
     """A function that gives an epoch's batches: blocks, nodes read, seeds."""
     import dgl
@@ -93,7 +97,8 @@ def measure(system, model, dataset):
     features = torch.from_numpy(np.array(column(dataset, "node_types", "features")))
     labels = torch.from_numpy(column(dataset, "node_types", "label").astype(np.int64))
     seeds = torch.from_numpy(column(dataset, "node_types", "split.train").astype(np.int64))
-    epoch = loader(system, dataset, MODELS[model][0], seeds)
+    is_bf16 = system.endswith(BF16)
+    epoch = loader(system.removesuffix(BF16), dataset, MODELS[model][0], seeds)
     net = network(model, features.shape[1], classes(dataset))
     optimizer = torch.optim.Adam(net.parameters(), lr=RATE)
 
@@ -101,7 +106,9 @@ def measure(system, model, dataset):
         start = time.perf_counter()
         for _, (blocks, read, out) in zip(range(batches), epoch()):
             rows = torch.index_select(features, 0, read)
-            loss = functional.cross_entropy(net(blocks, rows), labels[out])
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=is_bf16):
+                outputs = net(blocks, rows)
+            loss = functional.cross_entropy(outputs.float(), labels[out])
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()
@@ -112,14 +119,14 @@ def measure(system, model, dataset):
     print(json.dumps([train(min(BATCHES, steps - 1)) * steps for _ in range(EPOCHS)]))
 
 
-def tables(model, dataset):
+def tables(model, dataset, precision):
     """The run file for the same."""
     fanouts, heads, _ = MODELS[model]
     return {
         "dataset": {"path": str(Path(dataset).resolve())},
         "model": {"name": model, "layers": len(fanouts), "hidden": HIDDEN, "heads": heads, "dropout": 0.0},
         "sample": {"fanouts": fanouts, "batch_size": BATCH},
-        "train": {"epochs": EPOCHS + 1, "threads": THREADS, "workers": 1, "lr": RATE},
+        "train": {"epochs": EPOCHS + 1, "threads": THREADS, "workers": 1, "lr": RATE, "precision": precision},
     }
 
 
@@ -129,11 +136,13 @@ def main():
     print("|---|---|---|---:|---:|---:|")
     for dataset in datasets:
         for model in MODELS:
-            found = {system: [] for system in (*programs, "DGL", "GraphBolt")}
+            peers = ("DGL", "GraphBolt", "DGL" + BF16)
+            found = {system: [] for system in (*programs, "gnarl" + BF16, *peers)}
             for _ in range(TURNS):
                 for system, program in programs.items():
-                    found[system] += epochs.gnarl(program, tables(model, dataset))
-                for system in ("DGL", "GraphBolt"):
+                    found[system] += epochs.gnarl(program, tables(model, dataset, "f32"))
+                found["gnarl" + BF16] += epochs.gnarl(programs["gnarl"], tables(model, dataset, "bf16"))
+                for system in peers:
                     found[system] += epochs.peer(__file__, THREADS, system, model, dataset)
             epochs.rows(found, (Path(dataset).name, MODELS[model][2]))
 

@@ -91,8 +91,5 @@ def rows(name, epochs, uses):
     for process, use in uses.items():
         memory, descriptors = use.growth()
         grew = memory > SLACK_MEMORY or descriptors > SLACK_DESCRIPTORS
-        yield (
-            f"| {name} | {process} | {len(use.memory)} | {epochs} | {use.row()} | {memory / 2**20:+.1f} "
-            f"| {descriptors:+d} |",
-            grew,
-        )
+        growth = f"{memory / 2**20:+.1f} | {descriptors:+d}"
+        yield f"| {name} | {process} | {len(use.memory)} | {epochs} | {use.row()} | {growth} |", grew

@@ -57,7 +57,7 @@ class Fault:
 
 class Kill(Fault):
     name = "kill"
-    SIGNALS = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
+    SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
     def strike(self):
         number = self.random.choice(self.SIGNALS)

@@ -147,7 +147,7 @@ class Trial:
         """Raises unless the numbers are those of the run that nothing happened to."""
         found = self.numbers()
         if found != self.case.expected:
-            differs = [key for key, a, b in zip([*NUMBERS, "weights"], found, self.case.expected) if a != b]
+            differs = [key for key, a, b in zip([*NUMBERS, "weights"], found, self.case.expected, strict=True) if a != b]
             raise Wrong(f"other {', '.join(differs)}")
 
     def limit(self):
