@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,6 +85,19 @@ def test_damaged_files_are_refused(tmp_path):
     place.write_bytes(b"\x05\0\0\0\0\0\0\0{nope")
     with pytest.raises(gnarl.DataError, match="the header is damaged"):
         read_tensors(place)
+
+
+def test_a_flipped_bit_is_named(run, tmp_path):
+    place = tmp_path / "model.safetensors"
+    whole = (Path(run.path) / "model.safetensors").read_bytes()
+    place.write_bytes(whole)
+    assert read_tensors(place)
+    for byte in (len(whole) - 1, len(whole) - 100):
+        flipped = bytearray(whole)
+        flipped[byte] ^= 1
+        place.write_bytes(flipped)
+        with pytest.raises(gnarl.DataError, match=r"model\.safetensors: the file is damaged: its checksum differs"):
+            read_tensors(place)
 
 
 def test_a_saved_model_has_what_rebuilds_it(run, dataset, tmp_path):

@@ -9,6 +9,7 @@
 //! | [`rng`] | a seed and indices → the same random numbers on any thread |
 //! | [`staging`] | an output's place → the whole output or none of it |
 //! | [`integrity`] | a mapped file and its checksum → an error if they differ, at once or in the background |
+//! | [`sealed_json`] | a value ↔ a file of JSON with its checksum |
 //! | [`memory`] | bytes this process takes and may still take |
 //! | [`did_you_mean`] | an unknown name → the nearest known one |
 //! | [`threads`] | a number of threads → a pool; a range → even shares |
@@ -44,6 +45,7 @@ pub mod prefetch;
 pub mod read_ahead;
 pub mod rng;
 mod scatter;
+pub mod sealed_json;
 mod spool;
 pub mod staging;
 mod stored;

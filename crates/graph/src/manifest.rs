@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use gnarl_common::{Error, Result, ResultExt};
+use gnarl_common::{Error, Result, sealed_json};
 use serde::{Deserialize, Serialize};
 
 use crate::column::ColumnSpec;
@@ -163,9 +163,7 @@ impl Manifest {
             return Err(Error::invalid(format!("{}: no {MANIFEST} here", dir.display()))
                 .hint("make a dataset with 'gnarl import' or 'gnarl generate'"));
         }
-        let text = std::fs::read_to_string(&path).at(&path)?;
-        let manifest: Self = serde_json::from_str(&text)
-            .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+        let manifest: Self = sealed_json::read(&path)?;
         if manifest.format != "gnarl-dataset" || manifest.version != VERSION {
             return Err(Error::invalid(format!(
                 "{}: format '{}' version {}, this build reads 'gnarl-dataset' version {VERSION}",

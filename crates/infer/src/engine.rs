@@ -90,7 +90,8 @@ impl<'a> Inference<'a> {
         let sequences = self.sequences(layers);
         let peers = self.peers.as_ref();
         let Plan { wanted, layers: places } = plan(layers, wanted, &sequences, peers)?;
-        let mut journal = self.folder.as_ref().map(|of| Journal::open(of, peers)).transpose()?;
+        let journal = self.folder.as_ref().map(|of| Journal::open(of, peers, layers.num_layers()));
+        let mut journal = journal.transpose()?;
         // Rows of the last layer that come in another order, on other ranks or before a crash wait for each other.
         let direct = peers.is_none() && journal.is_none() && sequences.iter().all(Option::is_none);
         let mut figures = Figures::default();

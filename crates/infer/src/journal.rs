@@ -1,20 +1,20 @@
 //! Rows that outlive the process: an interrupted inference goes on from them.
 //!
 //! Each rank has files of its own in the folder: the rows of the layer that it computes and of the one before, and a record
-//! of what is on disk, with checksums. The record is replaced as a whole, behind the rows that it names.
+//! of what is on disk, with checksums of it and of itself. The record is replaced as a whole, behind the rows that it names.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gnarl_common::staging::{AtomicFile, LockFile};
+use gnarl_common::staging::LockFile;
 use gnarl_common::{Error, Result, ResultExt};
-use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::peers::Peers;
 use crate::places::Places;
+use crate::record::{ANEW, Record};
 use crate::rows::{After, Kept};
 
 /// Time between two records of a layer that is being computed.
@@ -28,15 +28,6 @@ pub struct LayerFolder {
     every: Duration,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Record {
-    inference: String,
-    /// The layer that is being computed.
-    at: usize,
-    /// Rows of each type of that layer, and of the one before.
-    layers: BTreeMap<usize, Vec<Kept>>,
-}
-
 /// The rows of one rank.
 pub(crate) struct Journal {
     folder: PathBuf,
@@ -48,11 +39,12 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Opens the rows of this rank.
+    /// Opens the rows of this rank for a model of `layers` layers.
     ///
     /// # Errors
-    /// [`gnarl_common::Kind::Usage`] if they are of another inference, or another process has them.
-    pub fn open(of: &LayerFolder, peers: Option<&Peers<'_>>) -> Result<Self> {
+    /// [`gnarl_common::Kind::Usage`] if they are of another inference, or another process has them; if their record is
+    /// damaged.
+    pub fn open(of: &LayerFolder, peers: Option<&Peers<'_>>, layers: usize) -> Result<Self> {
         let LayerFolder { folder, inference, every } = of;
         let rank = peers.map_or(0, Peers::rank);
         std::fs::create_dir_all(folder).at(folder)?;
@@ -63,13 +55,7 @@ impl Journal {
         )?;
         let path = folder.join(record_name(rank));
         let none = || Record { inference: inference.clone(), at: 0, layers: BTreeMap::new() };
-        let record = if path.exists() {
-            let text = std::fs::read_to_string(&path).at(&path)?;
-            serde_json::from_str(&text)
-                .map_err(|e| Error::invalid(format!("{}: {e}", path.display())).hint(ANEW))?
-        } else {
-            none()
-        };
+        let record = if path.exists() { Record::read(&path)? } else { none() };
         if record.inference != *inference {
             return Err(Error::usage(format!(
                 "{}: has rows of another inference: {}; this one is {inference}",
@@ -77,6 +63,13 @@ impl Journal {
                 record.inference
             ))
             .hint("name another folder, or delete it"));
+        }
+        if record.at > layers {
+            let (place, at) = (path.display(), record.at);
+            return Err(Error::invalid(format!(
+                "{place}: has rows of {at} layers of a model of {layers}"
+            ))
+            .hint(ANEW));
         }
         let folder = folder.clone();
         let mut journal =
@@ -191,12 +184,7 @@ impl Journal {
     }
 
     fn write(&mut self) -> Result<()> {
-        let text = serde_json::to_string(&self.record)
-            .map_err(|e| Error::invalid(format!("the record of rows cannot be written: {e}")))?;
-        let path = self.folder.join(record_name(self.rank));
-        let mut file = AtomicFile::create(&path)?;
-        file.write_all(text.as_bytes()).at(&path)?;
-        file.commit()?;
+        self.record.write(&self.folder.join(record_name(self.rank)))?;
         self.saved = Instant::now();
         Ok(())
     }
@@ -245,8 +233,6 @@ impl LayerFolder {
     }
 }
 
-const ANEW: &str = "delete the folder to begin anew";
-
 fn record_name(rank: usize) -> String {
     format!("rank-{rank}.json")
 }
@@ -268,13 +254,12 @@ mod tests {
         let folder = LayerFolder::new(dir.path(), "of a test");
         for (rank, at) in [(0, 2), (1, 1)] {
             let record = Record { inference: "of a test".into(), at, layers: BTreeMap::new() };
-            let text = serde_json::to_string(&record).unwrap();
-            std::fs::write(dir.path().join(record_name(rank)), text).unwrap();
+            record.write(&dir.path().join(record_name(rank))).unwrap();
         }
         let owners = EvenOwners::new(&[2], 2, |_, _| 1);
         let found = local::run(2, Duration::from_secs(60), |rank| {
             let peers = Peers::new(rank as &dyn Communicator, &owners);
-            let journal = Journal::open(&folder, Some(&peers))?;
+            let journal = Journal::open(&folder, Some(&peers), 3)?;
             // Until the layer is filled again its rows are not all there, whatever the first record says.
             Ok((journal.record.at, journal.first_layer(Some(&peers))?))
         });

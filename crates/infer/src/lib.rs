@@ -95,6 +95,7 @@ mod pass;
 mod peers;
 mod places;
 pub mod ranges;
+mod record;
 pub mod rows;
 mod sweep;
 

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gnarl_common::error::{Context, Error, Result, ResultExt};
+use gnarl_common::error::{Context, Error, Result};
 use gnarl_common::memory::SparePages;
-use gnarl_common::{Buf, Folder, IdMap, Place, Subfolder};
+use gnarl_common::{Buf, Folder, IdMap, Place, Subfolder, sealed_json};
 use gnarl_graph::blocks::Schema;
 use gnarl_graph::{Column, ColumnSpec, Dataset, Triple, check_columns};
 use serde::{Deserialize, Serialize};
@@ -451,9 +451,7 @@ fn read(dir: &Path) -> Result<PartitionManifest> {
         return Err(Error::invalid(format!("no {PARTITION} here"))
             .hint("make a partitioned dataset with 'gnarl partition'"));
     }
-    let text = std::fs::read_to_string(&path).at(&path)?;
-    let manifest: PartitionManifest = serde_json::from_str(&text)
-        .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+    let manifest: PartitionManifest = sealed_json::read(&path)?;
     if manifest.format != "gnarl-partition" || manifest.version != PARTITION_VERSION {
         return Err(Error::invalid(format!(
             "format '{}' version {}, this build reads 'gnarl-partition' version \

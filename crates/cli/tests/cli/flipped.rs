@@ -1,7 +1,7 @@
 //! Single bits flipped in files that gnarl wrote: what would change a result is named.
 
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use crate::common::{Bench, gnarl, path, results, succeed};
 use serde_json::Value;
@@ -33,9 +33,18 @@ impl Numbers {
 /// Flips `times` bits one after the other in the files of `dir`, and runs `command` each time: it must fail with an error that
 /// is no panic, or have the results of before. Returns how often it failed.
 fn flip(dir: &Path, times: u64, seed: u64, command: &dyn Fn() -> (Output, Option<Value>)) -> u64 {
+    flip_in(&files(dir), times, seed, command)
+}
+
+/// The same in some files.
+fn flip_in(
+    files: &[PathBuf],
+    times: u64,
+    seed: u64,
+    command: &dyn Fn() -> (Output, Option<Value>),
+) -> u64 {
     let (_, expected) = command();
     assert!(expected.is_some(), "without a flip");
-    let files = files(dir);
     let mut numbers = Numbers(seed);
     let mut failed = 0;
     for _ in 0..times {
@@ -104,14 +113,96 @@ fn r6_flips_in_buckets_are_named_or_change_nothing() {
 }
 
 #[test]
+fn r6_flips_in_manifests_are_named_or_change_nothing() {
+    let bench = Bench::new(RUN);
+    let manifest = bench.graph.join("dataset.json");
+    let failed = flip_in(&[manifest], 30, 5, &|| trained(&bench, &[]));
+    assert!(failed > 27, "{failed} of 30");
+}
+
+#[test]
 fn r6_flips_in_a_model_are_named_or_change_nothing() {
     let bench = Bench::new(RUN);
     bench.train(&[]);
-    let evaluated = || {
-        let output = gnarl().args(["eval", path(&bench.run)]).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let scores = text.lines().last().and_then(|line| serde_json::from_str(line).ok());
-        (output, scores.map(|scores: Value| scores["test"].clone()))
-    };
+    let evaluated = || evaluated(&bench);
     flip(&bench.run, 30, 4, &evaluated);
+    let settings = flip_in(&[bench.run.join("config.toml")], 20, 6, &evaluated);
+    assert!(settings > 17, "{settings} of 20");
+}
+
+/// The scores of a run, evaluated anew.
+fn evaluated(bench: &Bench) -> (Output, Option<Value>) {
+    let output = gnarl().args(["eval", path(&bench.run)]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let scores = text.lines().last().and_then(|line| serde_json::from_str(line).ok());
+    (output, scores.map(|scores: Value| scores["test"].clone()))
+}
+
+#[test]
+fn r6_every_flip_in_weights_is_named() {
+    let bench = Bench::new(RUN);
+    bench.train(&[]);
+    let file = bench.run.join("model.safetensors");
+    let whole = std::fs::read(&file).unwrap();
+    let (_, expected) = evaluated(&bench);
+    let length = u64::from_le_bytes(whole[..8].try_into().unwrap());
+    let mut numbers = Numbers(7);
+    // In the weights, and in all that is before them.
+    for (range, times) in [(8 + length..whole.len() as u64, 20), (0..8 + length, 20)] {
+        for _ in 0..times {
+            let place = (range.start + numbers.below(range.end - range.start)) as usize;
+            let mut flipped = whole.clone();
+            flipped[place] ^= 1 << numbers.below(8);
+            std::fs::write(&file, &flipped).unwrap();
+            let (output, found) = evaluated(&bench);
+            let text = String::from_utf8_lossy(&output.stderr);
+            let harmless = range.start == 0 && found == expected;
+            let named = output.status.code() == Some(1)
+                && text.contains("model.safetensors: the file is damaged")
+                && text.contains("hint: ");
+            assert!(harmless || named, "byte {place}: {text}");
+        }
+    }
+    // Weights of other programs and of earlier versions have no checksum.
+    let unsealed = whole.windows(7).position(|part| part == b"\"crc32\"").unwrap();
+    let mut unsealed_file = whole.clone();
+    unsealed_file[unsealed + 1] = b'k';
+    std::fs::write(&file, unsealed_file).unwrap();
+    assert_eq!(evaluated(&bench).1, expected);
+}
+
+#[test]
+fn r6_flips_in_kept_rows_of_an_inference_are_named_or_change_nothing() {
+    let bench = Bench::new(RUN);
+    bench.train(&["model.hidden=1"]);
+    let place = |name: &str| bench.dir.path().join(name);
+    let (out, layers, kept) = (place("out.csv"), place("layers"), place("kept"));
+    let args = ["infer", path(&bench.run), "--what", "logits", "--out", path(&out)];
+    let args = [&args[..], &["--force", "--layers", path(&layers)]].concat();
+    // The rows of the last layer are wider than those before it, and than files may be.
+    let mut limited = Command::new("prlimit");
+    limited.arg("--fsize=20000").arg(gnarl().get_program()).args(&args);
+    let Ok(output) = limited.output() else {
+        eprintln!("skipped: there is no prlimit here");
+        return;
+    };
+    assert!(!output.status.success());
+    std::fs::rename(&layers, &kept).unwrap();
+    let rows = |path: &PathBuf| path.extension().is_some_and(|of| of == "rows");
+    let recorded = files(&kept);
+    assert!(recorded.iter().any(|path| path.ends_with("rank-0.json")), "{recorded:?}");
+    let goes_on = || {
+        drop(std::fs::remove_dir_all(&layers));
+        let copied = Command::new("cp").arg("-r").args([&kept, &layers]).status().unwrap();
+        assert!(copied.success());
+        let output = gnarl().args(&args).output().unwrap();
+        let found = output.status.success().then(|| std::fs::read_to_string(&out).unwrap());
+        (output, found.map(Value::from))
+    };
+    let layer =
+        recorded.iter().find(|path| rows(path) && path.to_string_lossy().contains("layer-1"));
+    let failed = flip_in(&[layer.unwrap().clone()], 20, 8, &goes_on);
+    assert_eq!(failed, 20, "every flip in the rows");
+    let record = kept.join("last/rank-0.json");
+    assert_eq!(flip_in(&[record], 20, 9, &goes_on), 20, "every flip in the record");
 }

@@ -124,7 +124,11 @@ impl Sealed {
     /// # Errors
     /// If it differs.
     pub(super) fn compare(&self, found: Crc) -> Result<()> {
-        if found.finalize() == self.crc32 { Ok(()) } else { Err(damaged(&self.path)) }
+        // Whoever makes a file makes its checksum: the readers behind it are fuzzed.
+        if cfg!(fuzzing) || found.finalize() == self.crc32 {
+            return Ok(());
+        }
+        Err(damaged(&self.path))
     }
 
     /// Returns whether the file is still the one that was opened, changed or not: others replace or remove it.

@@ -1,6 +1,6 @@
 //! The end of writing a dataset: topology, checks of the whole, and its name.
 
-use gnarl_common::{Context, DType, Error, Result, ResultExt};
+use gnarl_common::{Context, DType, Error, Result, ResultExt, sealed_json};
 
 use super::{DatasetWriter, FinishOptions, IdWidth, edge_stem};
 use crate::column::Column;
@@ -24,7 +24,7 @@ impl DatasetWriter {
                 .while_doing(|| format!("building the topology of {triple}"))?;
         }
         let path = self.tmp_dir().join(MANIFEST);
-        let text = serde_json::to_string_pretty(&self.manifest).expect("manifests serialise");
+        let text = sealed_json::to_string(&self.manifest)?;
         std::fs::write(&path, text).at(&path)?;
         let Self { out, staging, .. } = self;
         staging.commit()?;

@@ -298,11 +298,16 @@ fn broken_manifests_are_refused() {
     assert!(message.contains("gnarl import"), "{message}");
     let out = dir.path().join("g");
     path_graph(&out, IdWidth::U32, FinishOptions::default());
-    let manifest = fs::read_to_string(out.join(MANIFEST)).unwrap();
+    let sealed = fs::read_to_string(out.join(MANIFEST)).unwrap();
     let reopen = |text: String| {
         fs::write(out.join(MANIFEST), text).unwrap();
         Dataset::open(&out).unwrap_err().to_string()
     };
+    let message = reopen(sealed.replace("\"version\": 1", "\"version\": 0"));
+    assert!(message.contains("dataset.json: damaged or changed"), "{message}");
+    let (checksum, entries) = sealed.split_once(",\n").unwrap();
+    assert!(checksum.contains("crc32"), "{checksum}");
+    let manifest = format!("{{\n{entries}");
     let message = reopen(manifest.replace("\"version\": 1", "\"version\": 9"));
     assert!(message.contains("version 9"), "{message}");
     let message = reopen(manifest.replace("_N:_E:_N", "_N:_E:ghost"));

@@ -18,6 +18,8 @@ pub use after::After;
 pub use cache::{Cache, CacheMemory, ChunkReads};
 pub use in_order::InOrder;
 pub(crate) use pieces::Kept;
+#[cfg(test)]
+pub(crate) use pieces::Piece;
 
 /// Rows copied per task.
 const TASK_ROWS: usize = 256;

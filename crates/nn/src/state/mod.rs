@@ -3,10 +3,11 @@
 //! In and out: named f32 tensors. Names are those of the parameter specs, so that any safetensors
 //! reader can open a model; equal values always give equal bytes.
 
+pub mod sealed;
 pub mod stream;
 
-use std::collections::HashMap;
-use std::io::Write;
+use std::collections::BTreeMap;
+use std::io::{Seek, Write};
 
 use gnarl_common::Buf;
 use gnarl_common::error::{Error, Result};
@@ -15,7 +16,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use crate::Params;
 use stream::Named;
 
-/// Key of the one entry of the metadata.
+/// Key of the entry of the metadata beside the checksum.
 const ABOUT: &str = "gnarl";
 
 /// A matrix saved beside parameters, such as an embedding table.
@@ -35,34 +36,43 @@ pub struct Matrix<'a> {
 /// If the format cannot hold them.
 pub fn params_to_bytes(params: &Params) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    write(&mut bytes, params, &[], None)?.map_err(|e| Error::invalid(e.to_string()))?;
+    stream::write(&mut bytes, &weights(params), &BTreeMap::new())?
+        .map_err(|e| Error::invalid(e.to_string()))?;
     Ok(bytes)
 }
 
-/// Writes all parameters and some matrices, one tensor each, with `about` under the name `gnarl` in the
-/// metadata. One entry alone, since the format keeps several in no fixed order. An error of `out` is the inner one.
+/// Writes all parameters and some matrices, one tensor each, with a checksum and `about` under the name `gnarl` in the
+/// metadata. An error of `out` is the inner one.
 ///
 /// # Errors
 /// If the format cannot hold them.
 pub fn write(
-    out: &mut impl Write,
+    out: &mut (impl Write + Seek),
     params: &Params,
     matrices: &[Matrix<'_>],
-    about: Option<String>,
+    about: String,
 ) -> Result<std::io::Result<()>> {
-    let named = |name: &str, rows: usize, cols: usize, values| Named {
+    let mut tensors = weights(params);
+    tensors.extend(matrices.iter().map(|m| named(&m.name, m.shape, m.values)));
+    sealed::write(out, &tensors, BTreeMap::from([(ABOUT.to_string(), about)]))
+}
+
+/// All parameters as tensors.
+fn weights(params: &Params) -> Vec<Named<'_>> {
+    let weight = |id| {
+        let spec = params.spec(id);
+        named(&spec.name, (spec.rows, spec.cols), params.get(id))
+    };
+    params.ids().map(weight).collect()
+}
+
+fn named<'a>(name: &str, (rows, cols): (usize, usize), values: &'a [f32]) -> Named<'a> {
+    Named {
         name: name.into(),
         dtype: Dtype::F32,
         shape: vec![rows, cols],
-        bytes: bytemuck::cast_slice::<f32, u8>(values),
-    };
-    let weights = params.ids().map(|id| {
-        let spec = params.spec(id);
-        named(&spec.name, spec.rows, spec.cols, params.get(id))
-    });
-    let others = matrices.iter().map(|m| named(&m.name, m.shape.0, m.shape.1, m.values));
-    let metadata = about.map(|about| HashMap::from([(ABOUT.to_string(), about)]));
-    stream::write(out, &weights.chain(others).collect::<Vec<_>>(), metadata)
+        bytes: bytemuck::cast_slice(values),
+    }
 }
 
 /// Fills `params` from the output of [`params_to_bytes`]; nothing changes on an error.
@@ -141,7 +151,8 @@ pub fn vectors_to_bytes(vectors: &[(String, Vec<f32>)]) -> Result<Vec<u8>> {
         })
         .collect();
     let mut bytes = Vec::new();
-    stream::write(&mut bytes, &named, None)?.map_err(|e| Error::invalid(e.to_string()))?;
+    stream::write(&mut bytes, &named, &BTreeMap::new())?
+        .map_err(|e| Error::invalid(e.to_string()))?;
     Ok(bytes)
 }
 
@@ -192,6 +203,8 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use gnarl_common::rng::Key;
 
     use super::*;
@@ -210,9 +223,9 @@ mod tests {
         let bytes = params_to_bytes(&saved).unwrap();
         assert_eq!(bytes, params_to_bytes(&saved).unwrap());
         assert_eq!(about(&bytes).unwrap(), None);
-        let mut told = Vec::new();
-        write(&mut told, &saved, &[], Some("of a test".into())).unwrap().unwrap();
-        assert_eq!(about(&told).unwrap().as_deref(), Some("of a test"));
+        let mut told = Cursor::new(Vec::new());
+        write(&mut told, &saved, &[], "of a test".into()).unwrap().unwrap();
+        assert_eq!(about(told.get_ref()).unwrap().as_deref(), Some("of a test"));
         let mut loaded = params(2, 4);
         params_from_bytes(&mut loaded, &bytes).unwrap();
         assert_eq!(loaded.flat(), saved.flat());
@@ -226,7 +239,7 @@ mod tests {
         let values: Vec<f32> = (0..15).map(|i| i as f32 * 0.5).collect();
         let table = Matrix { name: "table".into(), shape: (5, 3), values: &values };
         let mut file = std::fs::File::create(&path).unwrap();
-        write(&mut file, &saved, &[table], Some("é".into())).unwrap().unwrap();
+        write(&mut file, &saved, &[table], "é".into()).unwrap().unwrap();
         let map = Buf::map(&path).unwrap();
         let mut loaded = params(2, 4);
         let found = from_file(&mut loaded, &[("table".into(), (5, 3))], &map).unwrap();

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use gnarl_common::error::{Context, Error, Result, ResultExt};
 use gnarl_common::memory::peak_rss;
+use gnarl_common::sealed_json;
 use gnarl_common::staging::Staging;
 use gnarl_graph::{Dataset, DatasetWriter, FinishOptions, IdWidth};
 use rayon::prelude::*;
@@ -219,7 +220,7 @@ fn run(
         let mut manifest = describe(graph, source, config, written, tmp)?;
         manifest.targets = targets;
         let path = tmp.join(PARTITION);
-        let text = serde_json::to_string_pretty(&manifest).expect("manifests serialise");
+        let text = sealed_json::to_string(&manifest)?;
         std::fs::write(&path, text).at(&path)?;
         std::fs::File::open(&path).at(&path)?.sync_all().at(&path)?;
         staging.commit()?;

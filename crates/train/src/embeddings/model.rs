@@ -54,7 +54,7 @@ pub(crate) fn write_model(
         matrices.push(Matrix { name, shape, values: &rows.values });
     }
     let mut file = AtomicFile::create(path)?;
-    write(&mut file, params, &matrices, Some(about))?.at(path)?;
+    write(&mut file, params, &matrices, about)?.at(path)?;
     faults::reached("replace");
     file.commit()
 }

@@ -4,13 +4,14 @@
 //! name the epoch. The checkpoint refers to them, and is written when all are complete. Ranks that continue read those that
 //! have their rows, however many wrote them.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use gnarl_common::staging::AtomicFile;
 use gnarl_common::{Buf, BufMut, Context, Error, Kind, Result, ResultExt, Spool};
-use gnarl_nn::state::stream::{self, Named};
+use gnarl_nn::state::sealed;
+use gnarl_nn::state::stream::Named;
 use gnarl_store::RowSource;
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
@@ -157,9 +158,9 @@ impl Table {
         if let Some(best) = &best {
             tensors.push(named("best", Dtype::F32, width, bytemuck::cast_slice(best)));
         }
-        let metadata = HashMap::from([("table".to_string(), self.name.clone())]);
+        let metadata = BTreeMap::from([("table".to_string(), self.name.clone())]);
         let mut file = AtomicFile::create(path)?;
-        stream::write(&mut file, &tensors, Some(metadata))?.at(path)?;
+        sealed::write(&mut file, &tensors, metadata)?.at(path)?;
         file.commit()
     }
 
@@ -172,6 +173,7 @@ impl Table {
                  the run's folder on a file system that all of them share"
             )));
         }
+        sealed::check(path).map_err(|e| e.hint(ANEW))?;
         let bytes = Buf::map(path)?;
         let file = SafeTensors::deserialize(&bytes).map_err(damaged)?;
         let (width, size) = (self.rows.width(), self.rows.state_width());
@@ -225,6 +227,9 @@ impl Table {
         Ok(found)
     }
 }
+
+/// Hint at the remedy of damage.
+const ANEW: &str = "start anew with --restart, or copy the run's folder from elsewhere";
 
 /// Most rows copied together.
 const ROWS: usize = 1 << 16;
@@ -330,6 +335,11 @@ mod tests {
         std::fs::write(&path, &bytes[..bytes.len() - 4]).unwrap();
         let text = error(11);
         assert!(text.contains("rank-1-of-2") && text.contains("damaged"), "{text}");
+        let last = bytes.len() - 1;
+        let flipped = [&bytes[..last], &[bytes[last] ^ 1]].concat();
+        std::fs::write(&path, flipped).unwrap();
+        let text = error(11);
+        assert!(text.contains("rank-1-of-2") && text.contains("its checksum differs"), "{text}");
         std::fs::remove_file(&path).unwrap();
         let text = error(11);
         assert!(text.contains("rank-1-of-2") && text.contains("no such file"), "{text}");

@@ -5,15 +5,17 @@
 //! no larger late in a run. It is written beside the old one and renamed over it, so a crash leaves
 //! the old or the new. Embeddings larger than memory are in files of their owners, which the metadata names.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
 use gnarl_common::staging::AtomicFile;
 use gnarl_common::{Buf, Context, Error, Result, ResultExt};
-use gnarl_nn::state::stream::{self, Named};
+use gnarl_nn::state::sealed;
+use gnarl_nn::state::stream::Named;
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
+use serde::{Deserialize, Serialize};
 
 use crate::embeddings::{OwnedFiles, Table, Whole};
 use crate::faults;
@@ -22,21 +24,35 @@ use crate::state::{OptimizerState, Progress, TrainState};
 /// File name within the run's folder.
 pub const CHECKPOINT: &str = "checkpoint.safetensors";
 
+/// Metadata key of the checksum of `metrics.jsonl`.
+const LINES: &str = "metrics";
+
 /// Prefix of the arrays of the outer optimizer.
 const OUTER: &str = "outer.";
 
 /// Metadata key of the files of owners.
 const OWNED: &str = "embeddings";
 
-/// Metadata key of the checksum of all other metadata and of the arrays; checkpoints of earlier versions have none.
-const CHECKSUM: &str = "crc32";
+/// Number and CRC-32 of the lines of `metrics.jsonl` that a checkpoint includes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lines {
+    /// Number of lines.
+    pub count: usize,
+    /// CRC-32 of them, with their ends.
+    pub crc32: u32,
+}
 
 /// Writes the state to `dir`, with all rows of each table, so that a run can continue with any
-/// number of ranks. Rows in files were written by their owners before.
+/// number of ranks. Rows in files were written by their owners before, and `lines` are those of the epochs so far.
 ///
 /// # Errors
 /// If the disk is full or the folder not writable; the previous checkpoint stays.
-pub fn save(dir: &Path, state: &TrainState, tables: &[Whole<'_>]) -> Result<()> {
+pub fn save(
+    dir: &Path,
+    state: &TrainState,
+    tables: &[Whole<'_>],
+    lines: Option<Lines>,
+) -> Result<()> {
     faults::reached("checkpoint");
     let floats = |name: String, values| flat(name, Dtype::F32, bytemuck::cast_slice(values));
     let mut tensors = vec![
@@ -61,14 +77,15 @@ pub fn save(dir: &Path, state: &TrainState, tables: &[Whole<'_>]) -> Result<()> 
         tensors.push(flat(entry(table.name, "steps"), Dtype::U32, steps));
     }
     let progress = serde_json::to_string(&state.progress).map_err(corrupt)?;
-    let mut metadata = HashMap::from([("progress".to_string(), progress)]);
+    let mut metadata = BTreeMap::from([("progress".to_string(), progress)]);
+    if let Some(lines) = lines {
+        let lines = serde_json::to_string(&lines).map_err(corrupt)?;
+        metadata.insert(LINES.to_string(), lines);
+    }
     if let Some(files) = owned_files(state) {
         let files = serde_json::to_string(&files).map_err(corrupt)?;
         metadata.insert(OWNED.to_string(), files);
     }
-    let arrays = tensors.iter().map(|tensor| (tensor.name.as_str(), tensor.bytes));
-    let checksum = checksum(&metadata, arrays.collect());
-    metadata.insert(CHECKSUM.to_string(), format!("{checksum:08x}"));
     let written = write(&dir.join(CHECKPOINT), &tensors, metadata);
     let advised =
         written.map_err(|e| e.hint("the previous checkpoint can be resumed with --resume"));
@@ -93,9 +110,9 @@ fn flat(name: String, dtype: Dtype, bytes: &[u8]) -> Named<'_> {
 }
 
 /// Writes arrays atomically.
-fn write(path: &Path, tensors: &[Named<'_>], metadata: HashMap<String, String>) -> Result<()> {
+fn write(path: &Path, tensors: &[Named<'_>], metadata: BTreeMap<String, String>) -> Result<()> {
     let mut file = AtomicFile::create(path)?;
-    stream::write(&mut file, tensors, Some(metadata))?.at(path)?;
+    sealed::write(&mut file, tensors, metadata)?.at(path)?;
     faults::reached("replace");
     file.commit()
 }
@@ -111,47 +128,26 @@ pub fn atomic_write(path: &Path, bytes: &[u8]) -> Result<()> {
     file.commit()
 }
 
-/// The checksum of metadata and arrays, but for the one among the metadata: CRC-32 of names, lengths and contents.
-fn checksum(metadata: &HashMap<String, String>, mut arrays: Vec<(&str, &[u8])>) -> u32 {
-    let texts = metadata.iter().filter(|(name, _)| *name != CHECKSUM);
-    let mut texts: Vec<_> = texts.map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
-    texts.sort_unstable();
-    arrays.sort_unstable_by_key(|(name, _)| *name);
-    let mut crc = crc32fast::Hasher::new();
-    for (name, bytes) in texts.into_iter().chain(arrays) {
-        crc.update(format!("{name} {} ", bytes.len()).as_bytes());
-        crc.update(bytes);
-    }
-    crc.finalize()
-}
-
 /// The bytes of the checkpoint in `dir`, whose checksum is compared.
 ///
 /// # Errors
 /// If there is none, or it is damaged.
 pub fn read(dir: &Path) -> Result<Buf<u8>> {
     let path = dir.join(CHECKPOINT);
-    let bytes = Buf::map(&path)?;
-    verify(&bytes).map_err(|e| e.context(format!("reading {}", path.display())))?;
-    Ok(bytes)
+    let checked = sealed::check(&path);
+    let hint = "start anew with --restart, or copy the run's folder from elsewhere";
+    checked.map_err(|e| e.hint(hint)).while_doing(|| "reading the checkpoint")?;
+    Buf::map(&path)
 }
 
-/// Compares the checksum of a checkpoint, if it has one.
+/// The number and checksum of the lines of `metrics.jsonl` that a checkpoint includes; none in those of earlier versions.
 ///
 /// # Errors
-/// If it differs, or the file has another form.
-fn verify(bytes: &[u8]) -> Result<()> {
+/// If the bytes are no checkpoint.
+pub fn lines(bytes: &[u8]) -> Result<Option<Lines>> {
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(corrupt)?;
-    let none = HashMap::new();
-    let metadata = metadata.metadata().as_ref().unwrap_or(&none);
-    let Some(expected) = metadata.get(CHECKSUM) else { return Ok(()) };
-    let tensors = SafeTensors::deserialize(bytes).map_err(corrupt)?;
-    let arrays: Vec<_> = tensors.iter().map(|(name, tensor)| (name, tensor.data())).collect();
-    match format!("{:08x}", checksum(metadata, arrays)) == *expected {
-        true => Ok(()),
-        false => Err(corrupt("its checksum differs")
-            .hint("start anew with --restart, or copy the run's folder from elsewhere")),
-    }
+    let lines = metadata.metadata().as_ref().and_then(|named| named.get(LINES));
+    lines.map(|lines| serde_json::from_str(lines).map_err(corrupt)).transpose()
 }
 
 /// Decodes the bytes of a checkpoint in `dir` to the state of a rank; `start` is its initial state.
@@ -243,118 +239,4 @@ fn corrupt(e: impl std::fmt::Display) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use gnarl_common::Home;
-    use gnarl_common::rng::Key;
-    use gnarl_engine::{Communicator, local};
-    use gnarl_nn::{Init, ParamsBuilder};
-
-    use crate::embeddings::TableSpec;
-    use crate::state::Start;
-
-    /// A state with weights and a table of `rows` rows.
-    fn start(rows: u64) -> Start {
-        let mut builder = ParamsBuilder::new(Key::new(3));
-        builder.add("w", 4, 5, Init::XavierUniform);
-        let table = TableSpec::of_entities(rows, 2);
-        Start { params: builder.build(), tables: vec![table] }
-    }
-
-    fn write(dir: &Path, state: &TrainState) {
-        let deadline = Duration::from_secs(60);
-        let alone = local::run(1, deadline, |rank| {
-            let tables = state.tables.iter().map(|table| table.whole(rank));
-            save(dir, state, &tables.collect::<Result<Vec<_>>>()?)
-        });
-        alone.unwrap();
-    }
-
-    #[test]
-    fn ranks_go_on_from_what_others_wrote() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut state = start(5).share(&[], (0, 1), &Home::Memory).unwrap();
-        state.tables[0].rows_mut().unwrap().update(&[2, 4], &[1.0, -1.0, 0.5, 0.0], 0.1).unwrap();
-        write(dir.path(), &state);
-        let bytes = read(dir.path()).unwrap();
-        let all = local::run(3, Duration::from_secs(60), |rank| {
-            let own =
-                decode(&bytes, dir.path(), start(5).share(&[], (rank.rank(), 3), &Home::Memory)?)?;
-            assert!(own.tables[0].rows().ids().len() < 3, "a share");
-            Ok(own.tables[0].fetch(rank, &[0, 1, 2, 3, 4])?.data().to_vec())
-        });
-        for values in all.unwrap() {
-            assert_eq!(values, **state.tables[0].rows().values());
-        }
-    }
-
-    #[test]
-    fn state_survives_a_round_trip() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut state = start(3).share(&[], (0, 1), &Home::Memory).unwrap();
-        state.progress.epoch = 7;
-        state.tables[0].rows_mut().unwrap().update(&[2, 0], &[1.0, -1.0, 0.5, 0.0], 0.1).unwrap();
-        state.tables[0].set_best(vec![4.0; 6].into());
-        state.progress.best_valid.insert("accuracy".into(), 0.8123456789);
-        state.best[3] = -2.5;
-        state.optimizers.insert(0, vec![("m".into(), vec![1.0; 20]), ("step".into(), vec![7.0])]);
-        state.optimizers.insert(3, vec![("m".into(), vec![0.5; 20])]);
-        state.outer = vec![("velocity".into(), vec![0.25; 20])];
-        write(dir.path(), &state);
-        let bytes = read(dir.path()).unwrap();
-        let decode = |rows| {
-            decode(&bytes, dir.path(), start(rows).share(&[], (0, 1), &Home::Memory).unwrap())
-        };
-        let back = decode(3).unwrap();
-        assert_eq!(back.params.flat(), state.params.flat());
-        assert_eq!(back.best, state.best);
-        assert_eq!(back.progress, state.progress);
-        assert_eq!(back.optimizers, state.optimizers);
-        assert_eq!(back.outer, state.outer);
-        let (table, kept) = (&back.tables[0], &state.tables[0]);
-        assert_eq!(**table.rows().values(), **kept.rows().values());
-        assert_eq!(**table.best(), [4.0; 6]);
-        let states = [table, kept]
-            .map(|table| (table.rows().state().0.to_vec(), table.rows().state().1.to_vec()));
-        assert_eq!(states[0], states[1]);
-        let error = decode(4).unwrap_err().to_string();
-        assert!(
-            error.contains("invalid 'table.entity.rows': expected 4 rows, found 6 values"),
-            "{error}"
-        );
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file stays");
-    }
-
-    #[test]
-    fn damage_is_told() {
-        let dir = tempfile::tempdir().unwrap();
-        let state = || start(3).share(&[], (0, 1), &Home::Memory).unwrap();
-        write(dir.path(), &state());
-        let path = dir.path().join(CHECKPOINT);
-        let bytes = std::fs::read(&path).unwrap();
-        std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-        let told = || {
-            let decoded = read(dir.path()).and_then(|read| decode(&read, dir.path(), state()));
-            decoded.unwrap_err().to_string()
-        };
-        assert!(told().contains("damaged"), "{}", told());
-        // R15: every flip is found, in the metadata, the names and the values.
-        for place in 0..bytes.len() {
-            let mut flipped = bytes.clone();
-            flipped[place] ^= 1 << (place % 8);
-            std::fs::write(&path, &flipped).unwrap();
-            let found = read(dir.path()).and_then(|read| decode(&read, dir.path(), state()));
-            if let Ok(found) = found {
-                // Padding of the header, which says nothing.
-                assert_eq!(found.progress, state().progress, "byte {place}");
-                assert_eq!(found.params.flat(), state().params.flat(), "byte {place}");
-            }
-        }
-        let mut impossible = state();
-        impossible.progress.unevaluated = vec![Default::default()];
-        write(dir.path(), &impossible);
-        assert!(told().contains("damaged: records of 1 epochs after epoch 0"), "{}", told());
-    }
-}
+mod tests;

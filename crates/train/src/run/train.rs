@@ -108,8 +108,8 @@ impl Registry {
         let ending = Ending::new(watch);
         run.announce(1)?;
         let mut states = run.states(0..workers, workers, checkpoint.as_deref())?;
+        run.recall(&mut states, checkpoint.as_deref())?;
         drop(checkpoint);
-        run.recall(&mut states)?;
         let states: Vec<_> = states.into_iter().map(|state| Mutex::new(Some(state))).collect();
         let deadline = Duration::from_secs_f64(config.train.deadline_seconds);
         let mut trained = local::run(workers, deadline, |comm| {
@@ -208,7 +208,7 @@ impl Registry {
             machines.sort_unstable();
             machines.dedup();
             run.announce(machines.len())?;
-            run.recall(&mut states)?;
+            run.recall(&mut states, checkpoint)?;
         }
         tell_memory(comm.rank());
         // None asks another for rows and lists before all have told.
@@ -361,17 +361,18 @@ impl<'a> Run<'a> {
         self.folder.changed(&[GRAPH])
     }
 
-    /// Reads the folder's records of earlier epochs, and prepares it for further ones.
-    fn recall(&self, states: &mut [TrainState]) -> Result<()> {
+    /// Reads the folder's records of the epochs in `checkpoint`, and prepares it for further ones.
+    fn recall(&self, states: &mut [TrainState], checkpoint: Option<&[u8]>) -> Result<()> {
         let Some(Progress { epoch, unevaluated, .. }) = states.first().map(|state| &state.progress)
         else {
             return Ok(());
         };
         let epoch = *epoch;
         let left = unevaluated.len();
-        let history = self.folder.history(epoch - left)?;
+        let lines = checkpoint.map_or(Ok(None), checkpoint::lines)?;
+        let history = self.folder.history(epoch - left, lines)?;
         self.folder.start_metrics(&history)?;
-        states.iter_mut().for_each(|state| state.progress.history.clone_from(&history));
+        states.iter_mut().for_each(|state| state.progress.history.clone_from(&history.records));
         let first = if left > 0 { ", with its evaluation" } else { "" };
         if epoch > 0 {
             tracing::info!("resuming after epoch {epoch} of {}{first}", self.config.train.epochs);
@@ -399,8 +400,8 @@ impl<'a> Run<'a> {
         let save = |state: &TrainState, tables: &[Whole<'_>]| {
             // A checkpoint refers to the metrics lines of its epochs, which must be written first.
             first().take().map_or(Ok(()), Err)?;
-            self.folder.sync_metrics()?;
-            checkpoint::save(self.folder.dir(), state, tables)?;
+            let lines = self.folder.sync_metrics()?;
+            checkpoint::save(self.folder.dir(), state, tables, lines)?;
             self.folder.changed(&[METRICS, CHECKPOINT])?;
             interrupt::advise(go_on(state.progress.epoch));
             Ok(())

@@ -11,6 +11,7 @@ use gnarl_graph::{Dataset, Labels, Triple};
 use gnarl_infer::order::NodeOrder;
 use gnarl_infer::rows::Cache;
 use gnarl_infer::{Figures, LayerFolder, Sweeps};
+use gnarl_nn::state::sealed;
 use gnarl_nn::{Params, Tensor};
 use gnarl_objects::is_uri;
 use gnarl_partition::{PartitionedDataset, fingerprint};
@@ -24,6 +25,10 @@ use crate::run::folder::{CONFIG, MODEL, Provenance, SUMMARY};
 use crate::run::places::run_folder;
 use crate::run::setup::{Purpose, Setup, Source};
 use crate::state::Start;
+
+/// Hint at the remedy of a damaged file of weights.
+const DAMAGED: &str = "copy the run's folder from elsewhere, or train anew; gnarl train --resume writes the file again if \
+                       there is a checkpoint";
 
 /// A run with weights, finished or not, over its dataset or another one.
 pub struct TrainedRun {
@@ -143,6 +148,7 @@ impl TrainedRun {
             return Err(Error::invalid(format!("{}: no weights yet", path.display()))
                 .hint("a run writes its best weights after evaluations, see train.eval_every"));
         }
+        let weights = sealed::check(&path).map_err(|e| e.hint(DAMAGED))?;
         let bytes = Buf::map(&path)?;
         let reading = || format!("reading {}", path.display());
         if !dir.join(SUMMARY).exists() {
@@ -152,7 +158,8 @@ impl TrainedRun {
                 "{place}: the run is not finished; these are its best weights so far, epoch {epoch}"
             );
         }
-        let (weights, version) = (crc32fast::hash(&bytes), env!("CARGO_PKG_VERSION"));
+        let weights = weights.unwrap_or_else(|| crc32fast::hash(&bytes));
+        let version = env!("CARGO_PKG_VERSION");
         let identity =
             format!("gnarl {version}, weights {weights:08x}, data {}", source.fingerprint());
         let tables = read_model(&mut params, &tables, &bytes).while_doing(reading)?;

@@ -9,7 +9,8 @@ mod write;
 
 use std::path::Path;
 
-use gnarl_common::error::{Context, Error, Result, ResultExt};
+use gnarl_common::error::{Context, Error, Result};
+use gnarl_common::sealed_json;
 use gnarl_graph::{ColumnSpec, Triple, check_columns};
 use serde::{Deserialize, Serialize};
 
@@ -68,9 +69,7 @@ impl BucketsManifest {
             return Err(Error::invalid(format!("no {FILE} here"))
                 .hint("make buckets with 'gnarl partition --buckets'"));
         }
-        let text = std::fs::read_to_string(&path).at(&path)?;
-        let manifest: Self = serde_json::from_str(&text)
-            .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+        let manifest: Self = sealed_json::read(&path)?;
         if manifest.parts > MAX_PARTS {
             let parts = manifest.parts;
             return Err(Error::invalid(format!("{}: {parts} parts", path.display())));

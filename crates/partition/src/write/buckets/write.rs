@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use gnarl_common::error::{Context, Error, Kind, Result, ResultExt};
+use gnarl_common::sealed_json;
 use gnarl_graph::{Dataset, EdgeType, for_each_edge};
 
 use super::{BUCKETS_VERSION, BucketsManifest, BucketsType, FILE, FORMAT};
@@ -36,7 +37,7 @@ pub(crate) fn write(
         edge_types: types.collect::<Result<_>>()?,
     };
     let path = dir.join(FILE);
-    let text = serde_json::to_string_pretty(&manifest).expect("manifests serialise");
+    let text = sealed_json::to_string(&manifest)?;
     std::fs::write(&path, text).at(&path)?;
     Ok(manifest)
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use gnarl_common::error::{Context, Error, Result, ResultExt};
+use gnarl_common::sealed_json;
 use gnarl_graph::{ColumnSpec, Triple, check_columns};
 use serde::{Deserialize, Serialize};
 
@@ -85,15 +86,13 @@ impl VertexCutManifest {
 
     pub(super) fn write(&self, dir: &Path) -> Result<()> {
         let path = dir.join(FILE);
-        let text = serde_json::to_string_pretty(self).expect("manifests serialise");
+        let text = sealed_json::to_string(self)?;
         std::fs::write(&path, text).at(&path)
     }
 
     pub(super) fn read(dir: &Path) -> Result<Self> {
         let path = dir.join(FILE);
-        let text = std::fs::read_to_string(&path).at(&path)?;
-        let manifest: Self = serde_json::from_str(&text)
-            .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+        let manifest: Self = sealed_json::read(&path)?;
         check_columns("the topology", &manifest.columns)
             .while_doing(|| format!("reading {}", path.display()))?;
         for edges in &manifest.edge_types {

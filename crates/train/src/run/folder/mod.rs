@@ -2,6 +2,7 @@
 
 mod begin;
 mod graph;
+mod metrics;
 mod names;
 mod objects;
 mod place;
@@ -9,8 +10,6 @@ mod provenance;
 mod same;
 mod uploads;
 
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -22,13 +21,14 @@ use gnarl_objects::is_uri;
 use crate::data::prepared::digest;
 use crate::embeddings::EMBEDDINGS;
 use crate::run::checkpoint::{CHECKPOINT, atomic_write};
-use crate::telemetry::{EpochRecord, EventFile};
+use crate::telemetry::EventFile;
 
 pub use begin::Begin;
 pub use graph::{GraphRecord, MOST_READ, Unmeasured};
 pub use names::{CLASSES, CONFIG, GRAPH, METRICS, MODEL, PARTITION, RELATIONS, REPORT, SUMMARY};
 pub use provenance::{PROVENANCE, Provenance};
 
+use metrics::MetricsFile;
 use names::{LOCK, TENSORBOARD};
 use objects::{RunObjects, in_store};
 use uploads::Uploads;
@@ -39,7 +39,7 @@ pub struct RunFolder {
     dir: PathBuf,
     /// The path or the address that the user knows it by.
     place: PathBuf,
-    metrics: Mutex<Option<File>>,
+    metrics: Mutex<Option<MetricsFile>>,
     /// The event file once it is begun, if there is to be one.
     events: Option<Mutex<Option<EventFile>>>,
     /// None unless it is kept in an object store.
@@ -120,7 +120,7 @@ impl RunFolder {
             output: OutputSection { dir: place.clone(), ..config.output.clone() },
             ..config.clone()
         });
-        let text = kept.to_toml()?;
+        let text = kept.to_kept()?;
         atomic_write(&dir.join(CONFIG), text.as_bytes())?;
         if !resume {
             Provenance::now(config, fingerprint, command)?.write(&dir)?;
@@ -192,63 +192,6 @@ impl RunFolder {
     pub fn dir(&self) -> &Path {
         &self.dir
     }
-
-    /// The first `epochs` epochs of a run to continue.
-    ///
-    /// # Errors
-    /// If one is missing, or its line is damaged.
-    pub fn history(&self, epochs: usize) -> Result<Vec<EpochRecord>> {
-        let path = self.dir.join(METRICS);
-        let text =
-            if epochs > 0 { std::fs::read_to_string(&path).at(&path)? } else { String::new() };
-        let mut lines = text.lines();
-        let record = |epoch: usize| {
-            let record = lines.next().and_then(|line| serde_json::from_str(line).ok());
-            record.filter(|record: &EpochRecord| record.epoch == epoch).ok_or_else(|| {
-                let place = format!("{}: line {epoch}", path.display());
-                Error::invalid(format!(
-                    "{place}: missing epoch {epoch}, which the checkpoint includes"
-                ))
-                .hint("the run can be started over with --restart")
-            })
-        };
-        (1..=epochs).map(record).collect()
-    }
-
-    /// Rewrites `metrics.jsonl` with the known epochs: after a crash it may hold lines
-    /// of epochs that are trained again. So does the event file for TensorBoard.
-    pub fn start_metrics(&self, history: &[EpochRecord]) -> Result<()> {
-        let path = self.dir.join(METRICS);
-        let lines: String = history.iter().map(|record| record.line() + "\n").collect();
-        atomic_write(&path, lines.as_bytes())?;
-        let file = File::options().append(true).open(&path).at(&path)?;
-        *self.metrics.lock().unwrap_or_else(|e| e.into_inner()) = Some(file);
-        let Some(events) = &self.events else { return Ok(()) };
-        let mut begun = EventFile::create(&self.dir.join(TENSORBOARD))?;
-        history.iter().try_for_each(|record| begun.append(record))?;
-        *events.lock().unwrap_or_else(|e| e.into_inner()) = Some(begun);
-        Ok(())
-    }
-
-    /// Flushes all appended epochs to disk.
-    pub fn sync_metrics(&self) -> Result<()> {
-        let path = self.dir.join(METRICS);
-        match self.metrics.lock().unwrap_or_else(|e| e.into_inner()).as_ref() {
-            Some(file) => file.sync_data().at(&path),
-            None => Ok(()),
-        }
-    }
-
-    /// Appends an epoch to `metrics.jsonl`, and to the event file for TensorBoard.
-    pub fn append(&self, record: &EpochRecord) -> Result<()> {
-        let path = self.dir.join(METRICS);
-        if let Some(file) = self.metrics.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
-            writeln!(file, "{}", record.line()).at(&path)?;
-        }
-        let Some(events) = &self.events else { return Ok(()) };
-        let mut events = events.lock().unwrap_or_else(|e| e.into_inner());
-        events.as_mut().map_or(Ok(()), |begun| begun.append(record))
-    }
 }
 
 /// Rejects going on with the run in `dir` by other settings or with other data than it was started with.
@@ -275,38 +218,4 @@ fn check_same(dir: &Path, config: &RunConfig, fingerprint: &str) -> Result<()> {
 /// If the store cannot be reached.
 pub(super) fn keep_report(place: &Path) -> Result<()> {
     if is_uri(place) { objects::add(place, REPORT) } else { Ok(()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::telemetry::Stages;
-
-    #[test]
-    fn history_is_read_back_up_to_the_checkpoint() {
-        let dir = tempfile::tempdir().unwrap();
-        let folder = RunFolder::join(dir.path().into());
-        let record = |epoch| EpochRecord { epoch, loss: 0.1 * epoch as f64, ..Default::default() };
-        folder.start_metrics(&[record(1)]).unwrap();
-        (2..=4).for_each(|epoch| folder.append(&record(epoch)).unwrap());
-        folder.sync_metrics().unwrap();
-        // Killed while it wrote the fifth line.
-        let path = dir.path().join(METRICS);
-        let text = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(&path, format!("{text}{{\"epo")).unwrap();
-        assert_eq!(folder.history(3).unwrap(), [record(1), record(2), record(3)]);
-        assert_eq!(folder.history(4).unwrap().len(), 4);
-        let error = folder.history(5).unwrap_err().to_string();
-        assert!(error.contains("line 5: missing epoch 5"), "{error}");
-    }
-
-    #[test]
-    fn a_line_is_the_record_with_its_verdict() {
-        let stages = Stages { compute: 0.9, ..Stages::default() };
-        let record = EpochRecord { epoch: 3, seconds: 1.0, stages, ..EpochRecord::default() };
-        let line = record.line();
-        assert_eq!(serde_json::from_str::<EpochRecord>(&line).unwrap(), record);
-        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(value["verdict"], record.verdict().to_string());
-    }
 }

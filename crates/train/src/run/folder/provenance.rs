@@ -81,8 +81,10 @@ impl Provenance {
             return Ok(());
         }
         let place = data(config).display();
-        Err(Error::usage(format!("{place}: the data differs from that at the start of the run"))
-            .hint(hint))
+        Err(Error::usage(format!(
+            "{place}: the data differs from that at the start of the run, whose fingerprint is in {PROVENANCE}"
+        ))
+        .hint(hint))
     }
 }
 
