@@ -57,8 +57,7 @@ impl Right {
             Self::Panels(panels) => panels.product(out, stride, (m, n, k), a),
             Self::Rounded(b) => {
                 let left = rounded(a, (m, k));
-                let (left, right) = (View::rows(&left, k), View::rows(b, n));
-                gemm(out, stride, (m, n, k), left, right, false);
+                gemm(out, stride, (m, n, k), View::rows(&left, k), View::rows(b, n), false);
             }
         }
     }
@@ -119,15 +118,18 @@ mod tests {
 
     #[test]
     fn a_row_does_not_depend_on_the_others() {
-        let (m, n, k) = (29, 70, 33);
-        let (a, b) = (values(m * k, 1), values(k * n, 2));
-        let right = Right::new(View::rows(&b, n), (k, n));
-        let mut all = vec![0.0; m * n];
-        right.product(&mut all, n, (m, n, k), View::rows(&a, k));
-        for row in 0..m {
-            let mut alone = vec![0.0; n];
-            right.product(&mut alone, n, (1, n, k), View::rows(&a, k).skip(row));
-            assert_eq!(alone, all[row * n..][..n], "row {row}");
+        const M: usize = 29;
+        const N: usize = 70;
+        const K: usize = 33;
+        let a = values(M * K, 1);
+        let b = values(K * N, 2);
+        let right = Right::new(View::rows(&b, N), (K, N));
+        let mut all = vec![0.0; M * N];
+        right.product(&mut all, N, (M, N, K), View::rows(&a, K));
+        for row in 0..M {
+            let mut alone = vec![0.0; N];
+            right.product(&mut alone, N, (1, N, K), View::rows(&a, K).skip(row));
+            assert_eq!(alone, all[row * N..][..N], "row {row}");
         }
     }
 

@@ -1,13 +1,11 @@
 //! `metrics.jsonl`: one line per epoch. A checkpoint has the checksum of those that it includes.
 
-use std::fs::File;
-use std::io::Write;
-
 use gnarl_common::{Error, Result, ResultExt};
 
 use super::RunFolder;
+use super::metrics_file::MetricsFile;
 use super::names::{METRICS, TENSORBOARD};
-use crate::run::checkpoint::{Lines, atomic_write};
+use crate::run::checkpoint::Lines;
 use crate::telemetry::{EpochRecord, EventFile};
 
 /// The epochs of a run to continue.
@@ -17,14 +15,6 @@ pub struct History {
     pub text: String,
     /// One record per line.
     pub records: Vec<EpochRecord>,
-}
-
-/// The file while lines are appended.
-#[derive(Debug)]
-pub(super) struct MetricsFile {
-    file: File,
-    count: usize,
-    crc: crc32fast::Hasher,
 }
 
 impl RunFolder {
@@ -75,13 +65,8 @@ impl RunFolder {
     /// # Errors
     /// If a file cannot be written.
     pub fn start_metrics(&self, history: &History) -> Result<()> {
-        let path = self.dir.join(METRICS);
         let History { text, records } = history;
-        atomic_write(&path, text.as_bytes())?;
-        let file = File::options().append(true).open(&path).at(&path)?;
-        let mut crc = crc32fast::Hasher::new();
-        crc.update(text.as_bytes());
-        let begun = MetricsFile { file, count: records.len(), crc };
+        let begun = MetricsFile::begin(&self.dir.join(METRICS), text, records.len())?;
         *self.metrics.lock().unwrap_or_else(|e| e.into_inner()) = Some(begun);
         let Some(events) = &self.events else { return Ok(()) };
         let mut begun = EventFile::create(&self.dir.join(TENSORBOARD))?;
@@ -96,13 +81,8 @@ impl RunFolder {
     /// If the disk fails.
     pub fn sync_metrics(&self) -> Result<Option<Lines>> {
         let path = self.dir.join(METRICS);
-        match self.metrics.lock().unwrap_or_else(|e| e.into_inner()).as_ref() {
-            Some(MetricsFile { file, count, crc }) => {
-                file.sync_data().at(&path)?;
-                Ok(Some(Lines { count: *count, crc32: crc.clone().finalize() }))
-            }
-            None => Ok(None),
-        }
+        let begun = self.metrics.lock().unwrap_or_else(|e| e.into_inner());
+        begun.as_ref().map(|begun| begun.sync(&path)).transpose()
     }
 
     /// Appends an epoch to `metrics.jsonl`, and to the event file for TensorBoard.
@@ -112,10 +92,7 @@ impl RunFolder {
     pub fn append(&self, record: &EpochRecord) -> Result<()> {
         let path = self.dir.join(METRICS);
         if let Some(begun) = self.metrics.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
-            let line = record.line() + "\n";
-            begun.file.write_all(line.as_bytes()).at(&path)?;
-            begun.crc.update(line.as_bytes());
-            begun.count += 1;
+            begun.append(&path, &(record.line() + "\n"))?;
         }
         let Some(events) = &self.events else { return Ok(()) };
         let mut events = events.lock().unwrap_or_else(|e| e.into_inner());

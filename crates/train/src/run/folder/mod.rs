@@ -3,6 +3,7 @@
 mod begin;
 mod graph;
 mod metrics;
+mod metrics_file;
 mod names;
 mod objects;
 mod place;
@@ -28,7 +29,7 @@ pub use graph::{GraphRecord, MOST_READ, Unmeasured};
 pub use names::{CLASSES, CONFIG, GRAPH, METRICS, MODEL, PARTITION, RELATIONS, REPORT, SUMMARY};
 pub use provenance::{PROVENANCE, Provenance};
 
-use metrics::MetricsFile;
+use metrics_file::MetricsFile;
 use names::{LOCK, TENSORBOARD};
 use objects::{RunObjects, in_store};
 use uploads::Uploads;
