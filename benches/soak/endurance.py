@@ -42,7 +42,8 @@ def endure(case, folder, seconds, random):
     epochs = case.epochs
     case.epochs = 1_000_000
     try:
-        trial = Trial(case, folder, random)
+        # Whatever else the machine does, a second without a rank is no failure.
+        trial = Trial(case, folder, random, deadline=60)
     finally:
         case.epochs = epochs
     uses = {}

@@ -60,7 +60,7 @@ class Case:
 class Trial:
     """One run with inputs, a folder and a server of its own."""
 
-    def __init__(self, case, folder, random):
+    def __init__(self, case, folder, random, deadline=DEADLINE):
         self.case = case
         self.strategy = case.strategy
         self.random = random
@@ -73,7 +73,7 @@ class Trial:
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(case.inputs, folder)
         self.disk.mkdir()
-        (folder / "run.toml").write_text(strategies.run_file(self.strategy, case.epochs, DEADLINE))
+        (folder / "run.toml").write_text(strategies.run_file(self.strategy, case.epochs, deadline))
         self.link = None
         if self.strategy.served:
             self.link = Link()

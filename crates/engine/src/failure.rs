@@ -38,8 +38,15 @@ pub(crate) fn apart(rank: usize, mine: &str, theirs: &str) -> Error {
 
 /// `rank` stopped at `stage` since `failed` gave up for that `reason`.
 pub(crate) fn stopped(rank: usize, stage: &str, failed: usize, reason: &str) -> Error {
-    rank_error(rank, &format!("stopped at '{stage}'"))
-        .context(format!("rank {failed} failed: {reason}"))
+    // The reason is an error as it is printed: its hint is that of the whole.
+    let (reason, hint) =
+        reason.split_once("\nhint: ").map_or((reason, None), |(r, h)| (r, Some(h)));
+    let error = rank_error(rank, &format!("stopped at '{stage}'"))
+        .context(format!("rank {failed} failed: {reason}"));
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
 }
 
 /// `rank` passed another number of values to `stage` than others did.
