@@ -261,6 +261,20 @@ mod tests {
         queue.stop();
     }
 
+    #[test]
+    fn files_that_were_made_anew_at_the_same_place_are_nobodys_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let bytes = vec![7; LENGTH];
+        // Many file systems give the number of a removed file to the next one.
+        for _ in 0..20 {
+            let file = sealed(dir.path(), "again", &bytes, crc32fast::hash(&bytes));
+            std::thread::sleep(Duration::from_millis(12));
+            std::fs::remove_file(dir.path().join("again")).unwrap();
+            std::fs::write(dir.path().join("again"), [1, 2, 3]).unwrap();
+            assert!(!file.is_there() && !file.is_changed());
+        }
+    }
+
     #[cfg(unix)]
     #[test]
     fn files_that_were_written_to_are_damaged() {

@@ -29,6 +29,8 @@ pub struct Sealed {
 struct Stamp {
     /// The file itself, whatever its name; 0 where systems have none.
     inode: u64,
+    /// When it was made: a new file may have the number of one that was removed.
+    born: Option<SystemTime>,
     length: u64,
     modified: Option<SystemTime>,
 }
@@ -41,7 +43,12 @@ impl Stamp {
         let inode = std::os::unix::fs::MetadataExt::ino(&about);
         #[cfg(not(unix))]
         let inode = 0;
-        Some(Self { inode, length: about.len(), modified: about.modified().ok() })
+        Some(Self {
+            inode,
+            born: about.created().ok(),
+            length: about.len(),
+            modified: about.modified().ok(),
+        })
     }
 }
 
@@ -135,7 +142,10 @@ impl Sealed {
     pub(super) fn is_there(&self) -> bool {
         let now = Stamp::of(&self.path);
         match (&now, &self.opened) {
-            (Some(now), Some(opened)) if cfg!(unix) => now.inode == opened.inode,
+            (Some(now), Some(opened)) if cfg!(unix) && now.born.is_some() => {
+                (now.inode, now.born) == (opened.inode, opened.born)
+            }
+            // Without the time a changed file may be another one.
             _ => now == self.opened,
         }
     }
