@@ -153,7 +153,7 @@ impl Column {
         if values.end > map.len() as u64 {
             return Err(Error::invalid(format!("{}: became shorter meanwhile", path.display())));
         }
-        integrity::expect(Sealed::new(path, values, spec.crc32))?;
+        integrity::expect(Sealed::new(path, values, spec.crc32), &map)?;
         let offset = header.offset as usize;
         Ok(Self { spec: spec.clone(), file: Bytes::Mapped(map), offset })
     }

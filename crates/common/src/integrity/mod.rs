@@ -11,8 +11,10 @@
 //!
 //! let mut file = tempfile::NamedTempFile::new()?;
 //! std::io::Write::write_all(&mut file, b"values")?;
+//! // SAFETY: nobody else has the file.
+//! let map = std::sync::Arc::new(unsafe { memmap2::Mmap::map(file.as_file()) }?);
 //! let sealed = Sealed::new(file.path().into(), 0..6, crc32fast::hash(b"valuex"));
-//! let error = integrity::expect(sealed).unwrap_err();
+//! let error = integrity::expect(sealed, &map).unwrap_err();
 //! assert!(error.to_string().contains("checksum differs"));
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -21,7 +23,9 @@ mod queue;
 mod sealed;
 
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+
+use memmap2::Mmap;
 
 use crate::error::{Error, Result};
 use crate::memory;
@@ -40,22 +44,38 @@ static FILES: LazyLock<Files> = LazyLock::new(Files::default);
 #[derive(Debug, Default)]
 struct Files {
     /// Those that were compared or wait for it, by their digests.
-    known: Mutex<HashMap<u64, Sealed>>,
+    known: Mutex<HashMap<u64, Mapped>>,
     queue: Queue,
 }
 
-fn known() -> MutexGuard<'static, HashMap<u64, Sealed>> {
+/// A file and the mappings of it.
+#[derive(Debug)]
+struct Mapped {
+    sealed: Sealed,
+    maps: Vec<Weak<Mmap>>,
+}
+
+impl Mapped {
+    /// Returns whether it was written to while it is mapped: what happens to it later is nobody's loss.
+    fn is_changed(&self) -> bool {
+        self.maps.iter().any(|map| map.strong_count() > 0) && self.sealed.is_changed()
+    }
+}
+
+fn known() -> MutexGuard<'static, HashMap<u64, Mapped>> {
     FILES.known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Compares the checksum of a small file, unless it was compared before; that of a larger one is compared in the background,
-/// or by [`finish`].
+/// Compares the checksum of a small file that is mapped, unless it was compared before; that of a larger one is compared in the
+/// background, or by [`finish`].
 ///
 /// # Errors
 /// If it differs, naming the file.
-pub fn expect(sealed: Sealed) -> Result<()> {
+pub fn expect(sealed: Sealed, map: &Arc<Mmap>) -> Result<()> {
     let digest = sealed.digest();
-    if known().contains_key(&digest) {
+    if let Some(Mapped { maps, .. }) = known().get_mut(&digest) {
+        maps.retain(|map| map.strong_count() > 0);
+        maps.push(Arc::downgrade(map));
         return Ok(());
     }
     if sealed.num_bytes() <= SMALL {
@@ -63,7 +83,7 @@ pub fn expect(sealed: Sealed) -> Result<()> {
     } else if !FILES.queue.push(sealed.clone()) {
         return Ok(());
     }
-    known().insert(digest, sealed);
+    known().insert(digest, Mapped { sealed, maps: vec![Arc::downgrade(map)] });
     Ok(())
 }
 
@@ -116,7 +136,7 @@ pub fn unchanged() -> Result<()> {
 pub fn written_to() -> Option<Error> {
     let files = known();
     let changed: Vec<Sealed> =
-        files.values().filter(|sealed| sealed.is_changed()).cloned().collect();
+        files.values().filter(|of| of.is_changed()).map(|of| of.sealed.clone()).collect();
     drop(files);
     let error = changed.iter().find_map(|sealed| sealed.check().err())?;
     Some(error.hint("replace files by renaming new ones over them; go on with --resume"))
@@ -147,4 +167,41 @@ pub fn settle() -> Result<()> {
 pub fn finish(most: u64) -> Result<u64> {
     unchanged()?;
     FILES.queue.finish(most)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_watched_while_they_are_mapped() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("values");
+        std::fs::write(&path, b"values").unwrap();
+        let _background = in_background().unwrap();
+        let open = || {
+            let file = std::fs::File::open(&path).unwrap();
+            // SAFETY: the mapping is not read.
+            let map = Arc::new(unsafe { Mmap::map(&file) }.unwrap());
+            let sealed = Sealed::new(path.clone(), 0..6, crc32fast::hash(b"values"));
+            expect(sealed, &map).unwrap();
+            map
+        };
+        let maps = [open(), open()];
+        unchanged().unwrap();
+        std::fs::write(&path, b"valuex").unwrap();
+        let now = std::fs::File::options().write(true).open(&path).unwrap();
+        // Clocks of file systems are coarse.
+        now.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        let error = unchanged().unwrap_err().to_string();
+        assert!(
+            error.contains("values: checksum differs") && error.contains("--resume"),
+            "{error}"
+        );
+        let [first, second] = maps;
+        drop(first);
+        assert!(unchanged().is_err(), "it is mapped once more");
+        drop(second);
+        unchanged().unwrap();
+    }
 }
