@@ -7,7 +7,7 @@ import time
 import processes
 from trials import Trial, Wrong
 
-# What may be added from the second third of a run to the last one: numbers of epochs are kept.
+# What may be added to the median from the second third of a run to the last one: numbers of epochs are kept.
 SLACK_MEMORY = 8 << 20
 SLACK_DESCRIPTORS = 2
 
@@ -24,7 +24,7 @@ class Use:
         self.descriptors.append(use[1])
 
     def growth(self):
-        """From the second third to the last, of the largest values: memory and descriptors."""
+        """From the second third to the last, of the medians: memory and descriptors."""
         return [grown(values) for values in (self.memory, self.descriptors)]
 
     def row(self):
@@ -34,7 +34,7 @@ class Use:
 
 def grown(values):
     third = len(values) // 3
-    return max(values[2 * third :]) - max(values[third : 2 * third])
+    return statistics.median(values[2 * third :]) - statistics.median(values[third : 2 * third])
 
 
 def endure(case, folder, seconds, random):
@@ -92,5 +92,5 @@ def rows(name, epochs, uses):
     for process, use in uses.items():
         memory, descriptors = use.growth()
         grew = memory > SLACK_MEMORY or descriptors > SLACK_DESCRIPTORS
-        growth = f"{memory / 2**20:+.1f} | {descriptors:+d}"
+        growth = f"{memory / 2**20:+.1f} | {descriptors:+.0f}"
         yield f"| {name} | {process} | {len(use.memory)} | {epochs} | {use.row()} | {growth} |", grew
