@@ -33,14 +33,12 @@ def short_runs(cases, folder, names, end, seed, kept, counts, wrong):
     numbers = random.Random(seed)
     kinds = [kind for kind in faults.FAULTS if not names or kind.name in names.split(",")]
     kinds = [kind for kind in kinds if kind is not faults.Fill or can_mount(folder)]
+    cases = [case for case in cases if any(kind.fits(case.strategy) for kind in kinds)]
     number = 0
-    while time.monotonic() < end:
+    while cases and time.monotonic() < end:
         case = cases[number % len(cases)]
         number += 1
-        fitting = [kind for kind in kinds if kind.fits(case.strategy)]
-        if not fitting:
-            continue
-        kind = numbers.choice(fitting)
+        kind = numbers.choice([kind for kind in kinds if kind.fits(case.strategy)])
         place = folder / "trial"
         what = f"trial {number}: {case.strategy.name}, {kind.name}"
         try:
