@@ -65,7 +65,8 @@ impl Journal {
             .hint("name another folder, or delete it"));
         }
         if record.at > layers {
-            let (place, at) = (path.display(), record.at);
+            let place = path.display();
+            let at = record.at;
             return Err(Error::invalid(format!(
                 "{place}: has rows of {at} layers of a model of {layers}"
             ))

@@ -24,7 +24,7 @@ pub struct Sealed {
     opened: Option<Stamp>,
 }
 
-/// What tells one state of a file from another.
+/// State of a file, to tell it from another one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Stamp {
     /// The file itself, whatever its name; 0 where systems have none.
