@@ -21,9 +21,7 @@ pub fn start() {
         while SAID.swap(true, Ordering::Relaxed) {
             std::thread::sleep(Duration::MAX);
         }
-        print_error(
-            &error.hint("replace files by renaming new ones over them, and start again (--resume)"),
-        );
+        print_error(&error);
         std::process::exit(1);
     }));
 }

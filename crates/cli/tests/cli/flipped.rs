@@ -36,7 +36,7 @@ fn flip(dir: &Path, times: u64, seed: u64, command: &dyn Fn() -> (Output, Option
     flip_in(&files(dir), times, seed, command)
 }
 
-/// The same in some files.
+/// Flips bits as [`flip`] does, in these files.
 fn flip_in(
     files: &[PathBuf],
     times: u64,
@@ -176,7 +176,9 @@ fn r6_flips_in_kept_rows_of_an_inference_are_named_or_change_nothing() {
     let bench = Bench::new(RUN);
     bench.train(&["model.hidden=1"]);
     let place = |name: &str| bench.dir.path().join(name);
-    let (out, layers, kept) = (place("out.csv"), place("layers"), place("kept"));
+    let out = place("out.csv");
+    let layers = place("layers");
+    let kept = place("kept");
     let args = ["infer", path(&bench.run), "--what", "logits", "--out", path(&out)];
     let args = [&args[..], &["--force", "--layers", path(&layers)]].concat();
     // The rows of the last layer are wider than those before it, and than files may be.

@@ -69,7 +69,8 @@ fn state_survives_a_round_trip() {
     assert_eq!(back.progress, state.progress);
     assert_eq!(back.optimizers, state.optimizers);
     assert_eq!(back.outer, state.outer);
-    let (table, kept) = (&back.tables[0], &state.tables[0]);
+    let table = &back.tables[0];
+    let kept = &state.tables[0];
     assert_eq!(**table.rows().values(), **kept.rows().values());
     assert_eq!(**table.best(), [4.0; 6]);
     let states = [table, kept]

@@ -136,7 +136,8 @@ impl TrainStep for Chunked<'_> {
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
         let targets = self.scores.targets;
-        let (mut sum, step) = (0.0, Step { params, mode });
+        let mut sum = 0.0;
+        let step = Step { params, mode };
         let sent = self.schedule(|schedule| {
             self.program.train(step, schedule, gradients.dense, &mut |tape, range, logits| {
                 let nodes = within(&targets.train, range);
