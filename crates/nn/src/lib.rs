@@ -49,6 +49,7 @@ pub use exchange::{Exchange, Routes, heads_in};
 pub use kernel::precision::Precision;
 pub use lists::{EdgeLists, Lists};
 pub use ops::activation::Activation;
+pub use ops::attend::EdgeAttention;
 pub use ops::gat::Gat;
 pub use ops::spmm::Reduce;
 pub use params::{Init, ParamId, ParamSpec, Params, ParamsBuilder};

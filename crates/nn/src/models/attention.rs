@@ -4,7 +4,7 @@ use gnarl_common::{Error, Result};
 use gnarl_graph::blocks::Block;
 
 use super::ModelConfig;
-use crate::{Activation, ParamId, Tape, Var};
+use crate::{Activation, EdgeAttention, ParamId, Tape, Var};
 
 /// The heads of a layer: side by side in hidden layers, their mean in the last.
 #[derive(Clone, Copy)]
@@ -81,6 +81,11 @@ impl Attention {
 
     pub(super) fn dropout(&self) -> f32 {
         self.dropout
+    }
+
+    /// The constants of attention by the endpoints alone.
+    pub(super) fn constants(&self) -> EdgeAttention {
+        EdgeAttention { slope: self.negative_slope, dropout: self.dropout }
     }
 
     /// The edges attended to: with a self-loop per destination, unless disabled.

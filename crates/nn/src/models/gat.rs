@@ -70,16 +70,15 @@ impl Gat {
         let of_source = tape.head_scores(z, self.source);
         let own = tape.head_rows(z, block.num_dst());
         let of_destination = tape.head_scores(own, self.destination);
-        let attention = match &self.edges {
-            None => self.attention.coefficients(tape, block, of_source, of_destination),
-            Some((edges, scores)) => {
-                let of_edge = edges.of(tape, block);
-                let of_edge = tape.head_scores(of_edge, *scores);
-                let both = tape.sddmm_add(block, of_source, of_destination);
-                let all = tape.add(both, of_edge);
-                self.attention.of_scores(tape, block, all)
-            }
+        let Some((edges, scores)) = &self.edges else {
+            let attention = self.attention.constants();
+            return tape.attend(block, z, (of_source, of_destination), attention);
         };
+        let of_edge = edges.of(tape, block);
+        let of_edge = tape.head_scores(of_edge, *scores);
+        let both = tape.sddmm_add(block, of_source, of_destination);
+        let all = tape.add(both, of_edge);
+        let attention = self.attention.of_scores(tape, block, all);
         tape.spmm_weighted(block, z, attention)
     }
 
@@ -219,11 +218,11 @@ impl Layer for Gat {
         let ends = tape.all_rows(slices.exchange, ends)?;
         let of_source = tape.slice_cols(ends, 0, self.heads.count);
         let of_destination = tape.slice_cols(ends, self.heads.count, self.heads.count);
-        let attention = self.attention.coefficients(tape, block, of_source, of_destination);
         let cols = self.heads.cols();
         let slice = tape.split(slices.exchange, z)?;
         let own = HeadSlice::new(slices.exchange.columns(cols), self.heads.width);
-        let sums = own.sum(tape, block, slice, (attention, 0));
+        let ends = (of_source, of_destination);
+        let sums = own.attend(tape, block, slice, ends, self.attention.constants());
         let joined = tape.gather(slices.exchange, sums, cols)?;
         let y = self.finish(tape, joined, after.activation);
         Ok(Some(tape.dropout(y, after.dropout, slices.ids)))

@@ -67,16 +67,22 @@ impl Layer for GatV2 {
             let own = tape.head_rows(x, block.num_dst());
             tape.linear(own, self.destination, None, Activation::None)
         };
-        let mut sums = tape.sddmm_add(block, of_source, of_destination);
-        if let Some(edges) = &self.edges {
-            let of_edge = edges.of(tape, block);
-            sums = tape.add(sums, of_edge);
-        }
-        let sums = tape.activation(sums, Activation::LeakyRelu(self.attention.slope()));
-        let scores = tape.head_scores(sums, self.scores);
-        let attention = tape.edge_softmax(block, scores);
-        let attention = tape.edge_dropout(block, attention, self.attention.dropout());
-        let joined = tape.spmm_weighted(block, of_source, attention);
+        let joined = match &self.edges {
+            None => {
+                let ends = (of_source, of_destination);
+                tape.attend_dynamic(block, ends, self.scores, self.attention.constants())
+            }
+            Some(edges) => {
+                let sums = tape.sddmm_add(block, of_source, of_destination);
+                let of_edge = edges.of(tape, block);
+                let sums = tape.add(sums, of_edge);
+                let sums = tape.activation(sums, Activation::LeakyRelu(self.attention.slope()));
+                let scores = tape.head_scores(sums, self.scores);
+                let attention = tape.edge_softmax(block, scores);
+                let attention = tape.edge_dropout(block, attention, self.attention.dropout());
+                tape.spmm_weighted(block, of_source, attention)
+            }
+        };
         let y = self.heads.finish(tape, joined, self.bias, after.activation);
         after.drop(tape, block, y)
     }

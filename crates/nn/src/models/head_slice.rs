@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
+use gnarl_graph::blocks::Block;
+
 use crate::exchange::heads_in;
-use crate::{Lists, Tape, Var};
+use crate::ops::attend::Drawn;
+use crate::{EdgeAttention, Lists, Tape, Var};
 
 /// The feature slice of a matrix whose columns are equally wide heads. It may begin and end within
 /// a head.
@@ -81,6 +84,35 @@ impl HeadSlice {
         match sums.is_empty() {
             // No columns, but a gradient for the weights: all ranks exchange theirs.
             true => tape.spmm_weighted(lists, x, weights),
+            false => tape.concat_cols(&sums),
+        }
+    }
+
+    /// Sums by attention over the edges of `block` of the slice `x`. Scores of sources and of destinations have a column for
+    /// each head of the whole matrix.
+    pub fn attend<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        block: &'b Block,
+        x: Var,
+        (source, destination): (Var, Var),
+        attention: EdgeAttention,
+    ) -> Var {
+        let key = tape.next_key();
+        let mut sums = Vec::new();
+        for Run { columns, heads } in self.runs() {
+            let part = tape.slice_cols(x, columns.start, columns.len());
+            let source = tape.slice_cols(source, heads.start, heads.len());
+            let destination = tape.slice_cols(destination, heads.start, heads.len());
+            let drawn = Drawn { key, first: heads.start };
+            sums.push(tape.attend_some(block, part, (source, destination), attention, drawn));
+        }
+        match sums.is_empty() {
+            // No columns, but gradients for the scores: all ranks exchange theirs.
+            true => {
+                let drawn = Drawn { key, first: 0 };
+                tape.attend_some(block, x, (source, destination), attention, drawn)
+            }
             false => tape.concat_cols(&sums),
         }
     }

@@ -6,7 +6,7 @@
 use gnarl_graph::blocks::Block;
 
 use super::activation::Activation;
-use crate::{ParamId, Tape, Tensor, Var};
+use crate::{EdgeAttention, ParamId, Tape, Tensor, Var};
 
 /// The parameters and constants of a graph attention layer.
 #[derive(Debug, Clone, Copy)]
@@ -40,11 +40,8 @@ impl<'b> Tape<'b> {
         let of_source = self.slice_cols(scores, 0, heads);
         let head = self.head_rows(scores, block.num_dst());
         let of_destination = self.slice_cols(head, heads, heads);
-        let scores = self.sddmm_add(block, of_source, of_destination);
-        let scores = self.activation(scores, Activation::LeakyRelu(layer.slope));
-        let attention = self.edge_softmax(block, scores);
-        let attention = self.edge_dropout(block, attention, layer.dropout);
-        let sums = self.spmm_heads(block, x, attention);
+        let attention = EdgeAttention { slope: layer.slope, dropout: layer.dropout };
+        let sums = self.attend_heads(block, x, (of_source, of_destination), attention);
         self.linear_heads(sums, layer.weight, layer.bias, heads, act)
     }
 

@@ -6,7 +6,7 @@ use super::list_sums::{RowLists, RowTable};
 use crate::kernel::chunks::each_chunk;
 use crate::kernel::row_source::{Rows, add_scaled};
 use crate::kernel::{math, multiversion, prefetch};
-use crate::{Activation, Tape, Tensor, Var};
+use crate::{EdgeAttention, Tape, Tensor, Var};
 
 /// Lists per task.
 const LISTS: usize = 64;
@@ -62,10 +62,8 @@ impl Attention {
         let of_source = tape.slice_cols(x, messages, self.heads);
         let own = tape.head_rows(x, block.num_dst());
         let of_destination = tape.slice_cols(own, messages + self.heads, self.heads);
-        let scores = tape.sddmm_add(block, of_source, of_destination);
-        let scores = tape.activation(scores, Activation::LeakyRelu(self.slope));
-        let attention = tape.edge_softmax(block, scores);
-        tape.spmm_weighted(block, z, attention)
+        let attention = EdgeAttention { slope: self.slope, dropout: 0.0 };
+        tape.attend(block, z, (of_source, of_destination), attention)
     }
 }
 

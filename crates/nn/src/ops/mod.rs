@@ -6,6 +6,7 @@
 
 pub mod activation;
 mod arithmetic;
+pub mod attend;
 mod dropout;
 mod edge;
 mod exchange;

@@ -84,6 +84,9 @@ impl Tape<'_> {
     /// # Panics
     /// If the numbers of rows differ or there is no part.
     pub fn concat_cols(&mut self, parts: &[Var]) -> Var {
+        if let [all] = parts {
+            return *all;
+        }
         let rows = self.shape(parts[0]).0;
         assert!(parts.iter().all(|&p| self.shape(p).0 == rows), "concat_cols of {rows} rows");
         let widths: Vec<usize> = parts.iter().map(|&p| self.shape(p).1).collect();
@@ -140,13 +143,16 @@ impl Tape<'_> {
         })
     }
 
-    /// Columns `first..first + count` of `x`.
+    /// Columns `first..first + count` of `x`; all of them without a copy.
     ///
     /// # Panics
     /// If `x` has fewer columns.
     pub fn slice_cols(&mut self, x: Var, first: usize, count: usize) -> Var {
         let (rows, cols) = self.shape(x);
         assert!(first + count <= cols, "columns {first}..{} of {cols}", first + count);
+        if count == cols {
+            return x;
+        }
         let mut y = Tensor::scratch(rows, count);
         copy_cols((y.data_mut(), count, 0), (self.value(x).data(), cols, first), count);
         self.push(y, self.needs_grad(x), move |grads, grad| {

@@ -1,5 +1,6 @@
 //! Layers, beside fixtures, finite differences and whole graphs.
 
+mod attention;
 mod common;
 mod decoupled;
 mod decoupled_heterogeneous;

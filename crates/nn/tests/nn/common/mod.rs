@@ -7,8 +7,8 @@ use gnarl_common::rng::Key;
 use gnarl_graph::blocks::{Block, FusedBlock, NodeInfo, Segment};
 use gnarl_graph::{Csc, Triple};
 use gnarl_nn::{
-    Activation, Gat, Init, Lists, Mode, ParamId, Params, ParamsBuilder, Reduce, RelBlock, Span,
-    SparseRows, Tape, Tensor, Var,
+    Activation, EdgeAttention, Gat, Init, Lists, Mode, ParamId, Params, ParamsBuilder, Reduce,
+    RelBlock, Span, SparseRows, Tape, Tensor, Var,
 };
 use gnarl_sample::HeteroSampleGraph;
 
@@ -73,7 +73,7 @@ impl Scene {
         }
     }
 
-    fn id(&self, name: &str) -> ParamId {
+    pub fn id(&self, name: &str) -> ParamId {
         self.params.find(name).unwrap()
     }
 
@@ -83,9 +83,7 @@ impl Scene {
 
     /// One value an edge and head, dependent on the leaf.
     fn scores<'b>(&'b self, tape: &mut Tape<'b>, x: Var) -> Var {
-        let source = tape.slice_cols(x, 0, 2);
-        let destination = tape.head_rows(x, self.block.num_dst());
-        let destination = tape.slice_cols(destination, self.leaf.cols() - 2, 2);
+        let (source, destination) = ends(tape, self, x);
         tape.sddmm_add(&self.block, source, destination)
     }
 
@@ -163,6 +161,33 @@ fn words(rows: usize, key: Key) -> SparseRows {
 
 fn weights(scene: &Scene) -> Option<Arc<[f32]>> {
     scene.block.weights().map(Arc::from)
+}
+
+/// Scores of sources and of destinations, dependent on the leaf.
+pub fn ends<'b>(tape: &mut Tape<'b>, scene: &'b Scene, x: Var) -> (Var, Var) {
+    let source = tape.slice_cols(x, 0, 2);
+    let own = tape.head_rows(x, scene.block.num_dst());
+    (source, tape.slice_cols(own, scene.leaf.cols() - 2, 2))
+}
+
+/// Rows of sources that no gradient is wanted of.
+fn constants(scene: &Scene) -> Tensor {
+    let (rows, cols) = scene.leaf.shape();
+    let key = Key::new(19);
+    let values = (0..(rows * cols) as u64).map(|i| key.normal(i) as f32).collect();
+    Tensor::from_vec(rows, cols, values)
+}
+
+fn attend<'b>(tape: &mut Tape<'b>, scene: &'b Scene, x: Var, dropout: f32) -> Var {
+    let ends = ends(tape, scene, x);
+    tape.attend(&scene.block, x, ends, EdgeAttention { slope: 0.2, dropout })
+}
+
+fn dynamic<'b>(tape: &mut Tape<'b>, scene: &'b Scene, x: Var, dropout: f32) -> Var {
+    let own = tape.head_rows(x, scene.block.num_dst());
+    let own = scene.linear(tape, own, Activation::None);
+    let attention = EdgeAttention { slope: 0.2, dropout };
+    tape.attend_dynamic(&scene.block, (x, own), scene.id("attention"), attention)
 }
 
 fn gat(scene: &Scene, dropout: f32) -> Gat {
@@ -277,6 +302,19 @@ pub const CASES: &[(&str, Case)] = &[
     ("spmm heads", |t, s, x| {
         let scores = s.scores(t, x);
         t.spmm_heads(&s.block, x, scores)
+    }),
+    ("attend", |t, s, x| attend(t, s, x, 0.0)),
+    ("attend dropout", |t, s, x| attend(t, s, x, 0.4)),
+    ("attend heads", |t, s, x| {
+        let ends = ends(t, s, x);
+        t.attend_heads(&s.block, x, ends, EdgeAttention { slope: 0.2, dropout: 0.3 })
+    }),
+    ("attend dynamic", |t, s, x| dynamic(t, s, x, 0.0)),
+    ("attend dynamic dropout", |t, s, x| dynamic(t, s, x, 0.4)),
+    ("attend to constants", |t, s, x| {
+        let ends = ends(t, s, x);
+        let rows = t.dense(constants(s));
+        t.attend(&s.block, rows, ends, EdgeAttention { slope: 0.2, dropout: 0.3 })
     }),
     ("gat", |t, s, x| t.gat(&s.block, x, gat(s, 0.0), Activation::Elu)),
     ("gat dropout", |t, s, x| {

@@ -1,0 +1,107 @@
+//! Attention as one operation against the operations it is made of.
+
+use gnarl_nn::{Activation, EdgeAttention, Tape, Var};
+
+use crate::common::{Case, Scene, ends};
+
+const DROPPED: f32 = 0.3;
+
+/// A form of attention, given the scores of both ends.
+type Form = for<'b> fn(&mut Tape<'b>, &'b Scene, Var) -> Var;
+
+fn coefficients<'b>(tape: &mut Tape<'b>, scene: &'b Scene, x: Var) -> Var {
+    let (source, destination) = ends(tape, scene, x);
+    let scores = tape.sddmm_add(&scene.block, source, destination);
+    let scores = tape.activation(scores, Activation::LeakyRelu(0.2));
+    let attention = tape.edge_softmax(&scene.block, scores);
+    tape.edge_dropout(&scene.block, attention, DROPPED)
+}
+
+fn constants() -> EdgeAttention {
+    EdgeAttention { slope: 0.2, dropout: DROPPED }
+}
+
+const BOTH: [(Form, Form); 4] = [
+    (
+        |t, s, x| {
+            let ends = ends(t, s, x);
+            t.attend(&s.block, x, ends, constants())
+        },
+        |t, s, x| {
+            let weights = coefficients(t, s, x);
+            t.spmm_weighted(&s.block, x, weights)
+        },
+    ),
+    (
+        |t, s, x| {
+            let ends = ends(t, s, x);
+            t.attend_heads(&s.block, x, ends, constants())
+        },
+        |t, s, x| {
+            let weights = coefficients(t, s, x);
+            t.spmm_heads(&s.block, x, weights)
+        },
+    ),
+    (
+        |t, s, x| {
+            let ends = ends(t, s, x);
+            let rows = t.dense(s.leaf.clone());
+            t.attend_heads(&s.block, rows, ends, constants())
+        },
+        |t, s, x| {
+            let weights = coefficients(t, s, x);
+            let rows = t.dense(s.leaf.clone());
+            t.spmm_heads(&s.block, rows, weights)
+        },
+    ),
+    (
+        |t, s, x| {
+            let own = t.head_rows(x, s.block.num_dst());
+            t.attend_dynamic(&s.block, (x, own), s.id("attention"), constants())
+        },
+        |t, s, x| {
+            let own = t.head_rows(x, s.block.num_dst());
+            let sums = t.sddmm_add(&s.block, x, own);
+            let sums = t.activation(sums, Activation::LeakyRelu(0.2));
+            let scores = t.head_scores(sums, s.id("attention"));
+            let attention = t.edge_softmax(&s.block, scores);
+            let attention = t.edge_dropout(&s.block, attention, DROPPED);
+            t.spmm_weighted(&s.block, x, attention)
+        },
+    ),
+];
+
+#[test]
+fn one_operation_gives_what_its_parts_give() {
+    for (sources, destinations, columns) in [(700, 300, 6), (40, 40, 34)] {
+        let scene = Scene::new(sources, destinations, columns, 8);
+        for (at, (one, parts)) in BOTH.into_iter().enumerate() {
+            let (loss, of_params, of_leaf) = scene.gradients(one as Case);
+            let expected = scene.gradients(parts as Case);
+            assert!((loss - expected.0).abs() < 1e-5 * expected.0.abs(), "form {at}");
+            close(&of_leaf, &expected.2, at);
+            if at == 3 {
+                close(&of_params, &expected.1, at);
+            }
+        }
+    }
+}
+
+fn close(found: &[f32], expected: &[f32], form: usize) {
+    let largest = expected.iter().fold(0.0f32, |most, g| most.max(g.abs()));
+    assert!(largest > 0.0);
+    for (a, b) in found.iter().zip(expected) {
+        assert!((a - b).abs() < 2e-6 * largest, "form {form}: {a} {b}");
+    }
+}
+
+/// Scores far from each other, whose exponentials alone are not finite.
+#[test]
+fn large_scores_have_finite_sums() {
+    let mut scene = Scene::new(40, 20, 6, 9);
+    scene.leaf.data_mut().iter_mut().for_each(|value| *value *= 400.0);
+    for (one, _) in BOTH {
+        let (loss, _, grads) = scene.gradients(one as Case);
+        assert!(loss.is_finite() && grads.iter().all(|g| g.is_finite()));
+    }
+}
