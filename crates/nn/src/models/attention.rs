@@ -43,7 +43,7 @@ impl Heads {
         self.count * self.width
     }
 
-    /// Heads side by side (or their mean), plus bias, through the activation.
+    /// Heads side by side (or their mean), plus bias, through the activation. `joined` is released.
     pub fn finish(
         self,
         tape: &mut Tape<'_>,
@@ -51,10 +51,16 @@ impl Heads {
         bias: ParamId,
         activation: Activation,
     ) -> Var {
-        let y = if self.mean { tape.mean_heads(joined, self.count) } else { joined };
+        let y = if self.mean {
+            let mean = tape.mean_heads(joined, self.count);
+            tape.release(joined);
+            mean
+        } else {
+            joined
+        };
         let bias = tape.param(bias);
-        let y = tape.add_row(y, bias);
-        tape.activation(y, activation)
+        let y = tape.add_row_last(y, bias);
+        tape.activation_last(y, activation)
     }
 }
 

@@ -93,7 +93,7 @@ impl Gat {
                 <= saved * block.num_edges() * PRODUCT_SPEEDUP
     }
 
-    /// Heads side by side (or their mean), plus bias, through the activation.
+    /// Heads side by side (or their mean), plus bias, through the activation. `joined` is released.
     fn finish(&self, tape: &mut Tape<'_>, joined: Var, activation: Activation) -> Var {
         self.heads.finish(tape, joined, self.bias, activation)
     }
@@ -224,6 +224,7 @@ impl Layer for Gat {
         let ends = (of_source, of_destination);
         let sums = own.attend(tape, block, slice, ends, self.attention.constants());
         let joined = tape.gather(slices.exchange, sums, cols)?;
+        tape.release(sums);
         let y = self.finish(tape, joined, after.activation);
         Ok(Some(tape.dropout(y, after.dropout, slices.ids)))
     }

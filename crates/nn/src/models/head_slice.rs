@@ -113,7 +113,11 @@ impl HeadSlice {
                 let drawn = Drawn { key, first: 0 };
                 tape.attend_some(block, x, (source, destination), attention, drawn)
             }
-            false => tape.concat_cols(&sums),
+            false => {
+                let all = tape.concat_cols(&sums);
+                sums.into_iter().filter(|part| *part != all).for_each(|part| tape.release(part));
+                all
+            }
         }
     }
 }

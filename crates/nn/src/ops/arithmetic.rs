@@ -1,7 +1,12 @@
 //! Sums and products of equally shaped values.
 
+use rayon::prelude::*;
+
 use crate::kernel::elementwise;
 use crate::{Tape, Tensor, Var};
+
+/// Values per task.
+const CHUNK: usize = 1 << 14;
 
 impl Tape<'_> {
     /// `a + b`.
@@ -113,12 +118,17 @@ impl Tape<'_> {
             a.iter_mut().zip(b).for_each(|(a, b)| *a = a.max(*b));
         });
         self.push(larger, self.needs_grad(a) || self.needs_grad(b), move |grads, grad| {
-            let (mut to_a, mut to_b) = (grad.clone(), grad);
-            let (left, right) = (left.data().iter(), right.data().iter());
-            let pairs = to_a.data_mut().iter_mut().zip(to_b.data_mut());
-            for ((to_a, to_b), (left, right)) in pairs.zip(left.zip(right)) {
-                *(if left >= right { to_b } else { to_a }) = 0.0;
-            }
+            let mut to_a = grad.clone();
+            let mut to_b = grad;
+            let pairs = left.data().par_chunks(CHUNK).zip(right.data().par_chunks(CHUNK));
+            let outs = to_a.data_mut().par_chunks_mut(CHUNK);
+            let outs = outs.zip(to_b.data_mut().par_chunks_mut(CHUNK));
+            outs.zip(pairs).for_each(|((to_a, to_b), (left, right))| {
+                let pairs = left.iter().zip(right);
+                for ((to_a, to_b), (left, right)) in to_a.iter_mut().zip(to_b).zip(pairs) {
+                    *(if left >= right { to_b } else { to_a }) = 0.0;
+                }
+            });
             grads.add(a, to_a);
             grads.add(b, to_b);
         })

@@ -5,8 +5,9 @@ use gnarl_graph::blocks::Block;
 use rayon::prelude::*;
 
 use super::dropout::Mask;
+use crate::kernel::chunks::each_chunk;
 use crate::kernel::gather::gather_sum;
-use crate::kernel::row_source::Rows;
+use crate::kernel::row_source::{Rows, add_scaled};
 use crate::kernel::{math, multiversion};
 use crate::{Lists, Tape, Tensor, Var};
 
@@ -157,10 +158,13 @@ fn weighted_list_sums(
     edges: &Tensor,
     factor: &(impl Fn(usize) -> f32 + Sync),
 ) -> Tensor {
-    let mut sums = Tensor::scratch(block.num_dst(), edges.cols());
-    let all: Vec<u32> = (0..block.num_edges() as u32).collect();
-    let rows = Rows::new(edges.data(), edges.cols());
-    gather_sum(sums.data_mut(), (block.indptr(), &*all), rows, |edge, _| factor(edge), None);
+    let cols = edges.cols();
+    let mut sums = Tensor::scratch(block.num_dst(), cols);
+    if cols > 0 {
+        each_chunk(sums.data_mut(), ROWS * cols, &|i, out| {
+            sum_chunk(out, i * ROWS, block, edges, factor);
+        });
+    }
     sums
 }
 
@@ -201,6 +205,28 @@ pub(crate) fn by_destination(
         rest = tail;
     }
     parts.into_par_iter().for_each(|(first, last, part)| f(first, last, part));
+}
+
+multiversion! {
+    /// Sums of the edges of the lists from `first` on, each times its factor.
+    fn sum_chunk(
+        out: &mut [f32],
+        first: usize,
+        block: &impl Lists,
+        edges: &Tensor,
+        factor: &impl Fn(usize) -> f32,
+    ) {
+        for (i, out) in out.chunks_exact_mut(edges.cols()).enumerate() {
+            let list = first + i;
+            let all = block.indptr()[list] as usize..block.indptr()[list + 1] as usize;
+            if all.is_empty() {
+                out.fill(0.0);
+            }
+            for edge in all.clone() {
+                add_scaled(out, edges.row(edge), factor(edge), edge == all.start);
+            }
+        }
+    }
 }
 
 multiversion! {

@@ -6,7 +6,11 @@
 use gnarl_graph::blocks::Block;
 
 use super::activation::Activation;
+use crate::kernel::chunks::each_pair;
 use crate::{EdgeAttention, ParamId, Tape, Tensor, Var};
+
+/// Rows per task.
+const ROWS: usize = 1024;
 
 /// The parameters and constants of a graph attention layer.
 #[derive(Debug, Clone, Copy)]
@@ -85,20 +89,29 @@ impl<'b> Tape<'b> {
         let (rows, cols) = self.shape(x);
         assert!(heads > 0 && cols % heads == 0, "mean_heads: {cols} columns, {heads} heads");
         let (width, factor) = (cols / heads, 1.0 / heads as f32);
-        let mut y = Tensor::zeros(rows, width);
-        let value = self.value(x);
-        if width > 0 {
-            for (out, row) in y.data_mut().chunks_exact_mut(width).zip(value.data().chunks(cols)) {
+        if width == 0 {
+            return self.push(Tensor::scratch(rows, 0), false, |_, _| {});
+        }
+        let mut y = Tensor::scratch(rows, width);
+        let all = (self.value(x).data(), ROWS * cols);
+        each_pair((y.data_mut(), ROWS * width), all, &|out, rows| {
+            for (out, row) in out.chunks_exact_mut(width).zip(rows.chunks_exact(cols)) {
+                out.fill(0.0);
                 for part in row.chunks_exact(width) {
                     out.iter_mut().zip(part).for_each(|(o, v)| *o += factor * v);
                 }
             }
-        }
+        });
         self.push(y, self.needs_grad(x), move |grads, grad| {
             let mut to_x = Tensor::scratch(rows, cols);
-            for (i, part) in to_x.data_mut().chunks_exact_mut(width.max(1)).enumerate() {
-                part.iter_mut().zip(grad.row(i / heads)).for_each(|(o, g)| *o = factor * g);
-            }
+            let of_rows = (grad.data(), ROWS * width);
+            each_pair((to_x.data_mut(), ROWS * cols), of_rows, &|out, rows| {
+                for (out, row) in out.chunks_exact_mut(cols).zip(rows.chunks_exact(width)) {
+                    for part in out.chunks_exact_mut(width) {
+                        part.iter_mut().zip(row).for_each(|(o, g)| *o = factor * g);
+                    }
+                }
+            });
             grads.add(x, to_x);
         })
     }

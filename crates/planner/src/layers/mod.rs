@@ -173,8 +173,9 @@ fn attention(model: &ModelConfig, i: usize, nonzeros: Option<f64>) -> Layer {
         source: kept(product(i == 0, nonzeros, input, columns).and(scores), columns),
         target: Row { values: (KEPT * columns) as f64, ..Row::default() },
         columns,
-        // The gradient of a coefficient reads both endpoints again.
-        reads: PASSES,
+        // The gradient of a coefficient reads both endpoints again: in GAT, where that of the source reads the
+        // destination's anyway.
+        reads: if model.name == "gat" && model.edge_dim == 0 { reads(false) } else { PASSES },
         scores: 2 * heads,
         ..none()
     }

@@ -9,6 +9,7 @@ use gnarl_engine::Communicator;
 use gnarl_nn::{Exchange, Routes, Tensor, heads_in};
 
 use super::counted::Counted;
+use super::packing;
 
 /// Consecutive rows per rank, and feature slices whose widths differ by at most one.
 pub(crate) struct Columns<'a> {
@@ -103,19 +104,12 @@ impl Exchange for Columns<'_> {
         }
         let (own, cols) = (self.columns(rows.cols()).len(), rows.cols());
         self.counted.take(own);
-        let of = |rank| {
-            let columns = self.columns_of(rank, cols);
-            let mut bytes = Vec::with_capacity(rows.rows() * columns.len() * size_of::<f32>());
-            for row in 0..rows.rows() {
-                bytes.extend_from_slice(bytemuck::cast_slice(&rows.row(row)[columns.clone()]));
-            }
-            bytes
-        };
+        let of = |rank| packing::pack(rows, self.columns_of(rank, cols));
         let incoming =
             self.exchange("rows to columns", of, |from| self.rows_of(from).len() * own)?;
         // Ranks have their rows in order, so that their concatenation is all rows.
         let mut all = Tensor::scratch(self.total(), own);
-        write(all.data_mut(), incoming.iter().flat_map(|bytes| bytes.as_chunks().0));
+        packing::write(all.data_mut(), &incoming);
         Ok(all)
     }
 
@@ -126,20 +120,13 @@ impl Exchange for Columns<'_> {
         let (width, own) = (columns.cols(), self.rows());
         let of = |rank| {
             let rows = self.rows_of(rank);
-            bytemuck::cast_slice(&columns.data()[rows.start * width..rows.end * width]).to_vec()
+            packing::bytes(&columns.data()[rows.start * width..rows.end * width])
         };
         let wanted = |from| own.len() * self.columns_of(from, cols).len();
         let incoming = self.exchange("columns to rows", of, wanted)?;
         let mut rows = Tensor::scratch(own.len(), cols);
         for (from, bytes) in incoming.iter().enumerate() {
-            let columns = self.columns_of(from, cols);
-            if columns.is_empty() {
-                continue;
-            }
-            let parts = bytes.chunks_exact(columns.len() * size_of::<f32>());
-            for (row, part) in rows.data_mut().chunks_exact_mut(cols).zip(parts) {
-                write(&mut row[columns.clone()], part.as_chunks().0);
-            }
+            packing::place(&mut rows, self.columns_of(from, cols), bytes);
         }
         Ok(rows)
     }
@@ -149,10 +136,10 @@ impl Exchange for Columns<'_> {
             return Ok(rows.clone());
         }
         let cols = rows.cols();
-        let of = |_| bytemuck::cast_slice(rows.data()).to_vec();
+        let of = |_| packing::bytes(rows.data());
         let incoming = self.exchange("rows to all", of, |from| self.rows_of(from).len() * cols)?;
         let mut all = Tensor::scratch(self.total(), cols);
-        write(all.data_mut(), incoming.iter().flat_map(|bytes| bytes.as_chunks().0));
+        packing::write(all.data_mut(), &incoming);
         Ok(all)
     }
 
@@ -163,15 +150,13 @@ impl Exchange for Columns<'_> {
         let (cols, own) = (all.cols(), self.rows());
         let of = |rank| {
             let rows = self.rows_of(rank);
-            bytemuck::cast_slice(&all.data()[rows.start * cols..rows.end * cols]).to_vec()
+            packing::bytes(&all.data()[rows.start * cols..rows.end * cols])
         };
         let incoming = self.exchange("sums of rows", of, |_| own.len() * cols)?;
         let mut rows = Tensor::zeros(own.len(), cols);
         // In the order of ranks, so that sums are the same in every run.
         for bytes in &incoming {
-            for (sum, term) in rows.data_mut().iter_mut().zip(bytes.as_chunks().0) {
-                *sum += f32::from_le_bytes(*term);
-            }
+            packing::add(rows.data_mut(), bytes);
         }
         Ok(rows)
     }
@@ -188,25 +173,13 @@ impl Exchange for Columns<'_> {
             let start = other.start.clamp(mine.start, mine.end) - mine.start;
             start..other.end.clamp(mine.start, mine.end) - mine.start
         };
-        let of = |rank| {
-            let columns = shared(rank);
-            let mut bytes = Vec::with_capacity(own.rows() * columns.len() * size_of::<f32>());
-            for row in 0..own.rows() {
-                bytes.extend_from_slice(bytemuck::cast_slice(&own.row(row)[columns.clone()]));
-            }
-            bytes
-        };
+        let of = |rank| packing::pack(own, shared(rank));
         let wanted = |from| own.rows() * shared(from).len();
         let incoming = self.exchange("sums of heads", of, wanted)?;
         let mut sums = Tensor::zeros(own.rows(), own.cols());
         // In the order of ranks, so that sums are the same in every run, and on all ranks.
         for (from, bytes) in incoming.iter().enumerate() {
-            let (columns, mut terms) = (shared(from), bytes.as_chunks().0.iter());
-            for row in sums.data_mut().chunks_exact_mut(own.cols().max(1)) {
-                for (sum, term) in row[columns.clone()].iter_mut().zip(&mut terms) {
-                    *sum += f32::from_le_bytes(*term);
-                }
-            }
+            packing::add_columns(&mut sums, shared(from), bytes);
         }
         Ok(sums)
     }
@@ -234,17 +207,11 @@ impl Exchange for Columns<'_> {
 
     fn fetch(&self, rows: &Tensor, routes: &Routes) -> Result<Tensor> {
         let cols = rows.cols();
-        let of = |rank: usize| {
-            let mut bytes = Vec::with_capacity(routes.asked[rank].len() * cols * size_of::<f32>());
-            for &row in &routes.asked[rank] {
-                bytes.extend_from_slice(bytemuck::cast_slice(rows.row(row as usize)));
-            }
-            bytes
-        };
+        let of = |rank: usize| packing::pack_some(rows, &routes.asked[rank]);
         let incoming = self.exchange("requested rows", of, |r| routes.wanted[r] * cols)?;
         // Requested nodes ascend, and so do those of the ranks.
         let mut wanted = Tensor::scratch(routes.wanted.iter().sum(), cols);
-        write(wanted.data_mut(), incoming.iter().flat_map(|bytes| bytes.as_chunks().0));
+        packing::write(wanted.data_mut(), &incoming);
         Ok(wanted)
     }
 
@@ -253,7 +220,7 @@ impl Exchange for Columns<'_> {
         let mut outgoing = Vec::with_capacity(routes.wanted.len());
         for &count in &routes.wanted {
             let values = &wanted.data()[first * cols..(first + count) * cols];
-            outgoing.push(bytemuck::cast_slice(values).to_vec());
+            outgoing.push(packing::bytes(values));
             first += count;
         }
         let of = |rank: usize| std::mem::take(&mut outgoing[rank]);
@@ -274,13 +241,6 @@ impl Exchange for Columns<'_> {
             }
         }
         Ok(rows)
-    }
-}
-
-/// Decodes values; bytes need no alignment.
-fn write<'a>(out: &mut [f32], bytes: impl IntoIterator<Item = &'a [u8; 4]>) {
-    for (value, bytes) in out.iter_mut().zip(bytes) {
-        *value = f32::from_le_bytes(*bytes);
     }
 }
 

@@ -14,6 +14,7 @@ mod counted;
 mod heterogeneous;
 mod homogeneous;
 mod none;
+mod packing;
 mod whole;
 
 pub(crate) use columns::Columns;
