@@ -10,25 +10,39 @@ fn trained(config: &RunConfig) -> Summary {
     run(config, Begin::Restart, &|_| ()).unwrap().summary
 }
 
+/// Seeds whose accuracies are averaged: small graphs have few nodes to test with.
+const SEEDS: u64 = 5;
+
 /// Asserts that a model learns what it learns with f32, by other losses.
 fn learns_as_well(bench: &Bench, model: &str, strategy: Strategy) {
     let mut config = bench.config(model);
     config.model.name = model.into();
     config.train.strategy = strategy;
     config.train.epochs = 12;
-    let of_f32 = trained(&config);
-    config.train.precision = Precision::Bf16;
-    let of_bf16 = trained(&config);
-    assert_ne!(of_f32.losses, of_bf16.losses, "{model}: products are rounded");
-    // What is rounded otherwise leads elsewhere in time: the first epochs are near, the last as good.
-    let both = of_f32.losses.iter().zip(&of_bf16.losses).enumerate();
-    for (epoch, (of_f32, of_bf16)) in both {
-        let bound = if epoch < 3 { 0.03 } else { 0.25 };
-        let difference = (of_f32 - of_bf16).abs();
-        assert!(difference < bound * of_f32, "{model}, {epoch}: {of_bf16} for {of_f32}");
+    if model == "gin" {
+        // Sums over neighbors without a normalization: at the usual rate losses leap, with f32 as well.
+        config.train.lr = 0.001;
     }
-    let [exact, rounded] = [&of_f32, &of_bf16].map(|summary| summary.test["accuracy"]);
-    assert!((exact - rounded).abs() < 0.08, "{model}: {rounded} for {exact}");
+    let mut exact = 0.0;
+    let mut rounded = 0.0;
+    for seed in 0..SEEDS {
+        config.train.seed = seed;
+        config.train.precision = Precision::F32;
+        let of_f32 = trained(&config);
+        config.train.precision = Precision::Bf16;
+        let of_bf16 = trained(&config);
+        assert_ne!(of_f32.losses, of_bf16.losses, "{model}: products are rounded");
+        // What is rounded otherwise leads elsewhere in time: the first epochs are near, the last as good.
+        let both = of_f32.losses.iter().zip(&of_bf16.losses).enumerate();
+        for (epoch, (of_f32, of_bf16)) in both {
+            let bound = if epoch < 3 { 0.03 } else { 0.25 };
+            let difference = (of_f32 - of_bf16).abs();
+            assert!(difference < bound * of_f32, "{model}, {epoch}: {of_bf16} for {of_f32}");
+        }
+        exact += of_f32.test["accuracy"] / SEEDS as f64;
+        rounded += of_bf16.test["accuracy"] / SEEDS as f64;
+    }
+    assert!((exact - rounded).abs() < 0.03, "{model}: {rounded} for {exact}");
 }
 
 #[test]
