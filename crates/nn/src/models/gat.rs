@@ -203,7 +203,7 @@ impl Layer for Gat {
         of_nodes.then(|| Box::new(StackStages { stack, sparse }) as Box<dyn Stages>)
     }
 
-    /// All ranks gather the scores of all nodes, and so have the weights of all edges.
+    /// All ranks gather the scores of all nodes, and compute the coefficients of the heads of their slices.
     fn apply_sliced<'b>(
         &self,
         tape: &mut Tape<'b>,
@@ -213,16 +213,16 @@ impl Layer for Gat {
     ) -> Result<Option<Var>> {
         let block = self.attention.edges(slices.block);
         let z = tape.linear(x, self.weight, None, Activation::None);
-        let ends = [tape.head_scores(z, self.source), tape.head_scores(z, self.destination)];
-        let ends = tape.concat_cols(&ends);
-        let ends = tape.all_rows(slices.exchange, ends)?;
-        let of_source = tape.slice_cols(ends, 0, self.heads.count);
-        let of_destination = tape.slice_cols(ends, self.heads.count, self.heads.count);
+        let scores = [tape.head_scores(z, self.source), tape.head_scores(z, self.destination)];
+        let scores = tape.concat_cols(&scores);
+        let scores = tape.all_rows(slices.exchange, scores)?;
+        let of_source = tape.slice_cols(scores, 0, self.heads.count);
+        let of_destination = tape.slice_cols(scores, self.heads.count, self.heads.count);
         let cols = self.heads.cols();
         let slice = tape.split(slices.exchange, z)?;
         let own = HeadSlice::new(slices.exchange.columns(cols), self.heads.width);
-        let ends = (of_source, of_destination);
-        let sums = own.attend(tape, block, slice, ends, self.attention.constants());
+        let scores = (of_source, of_destination);
+        let sums = own.attend(tape, block, slice, scores, self.attention.constants());
         let joined = tape.gather(slices.exchange, sums, cols)?;
         tape.release(sums);
         let y = self.finish(tape, joined, after.activation);

@@ -69,8 +69,8 @@ impl Layer for GatV2 {
         };
         let joined = match &self.edges {
             None => {
-                let ends = (of_source, of_destination);
-                tape.attend_dynamic(block, ends, self.scores, self.attention.constants())
+                let rows = (of_source, of_destination);
+                tape.attend_dynamic(block, rows, self.scores, self.attention.constants())
             }
             Some(edges) => {
                 let sums = tape.sddmm_add(block, of_source, of_destination);

@@ -2,15 +2,15 @@
 
 use gnarl_nn::{Activation, EdgeAttention, Tape, Var};
 
-use crate::common::{Case, Scene, ends};
+use crate::common::{Case, Scene, endpoints};
 
 const DROPPED: f32 = 0.3;
 
-/// A form of attention, given the scores of both ends.
+/// A form of attention, given the scores of both endpoints.
 type Form = for<'b> fn(&mut Tape<'b>, &'b Scene, Var) -> Var;
 
 fn coefficients<'b>(tape: &mut Tape<'b>, scene: &'b Scene, x: Var) -> Var {
-    let (source, destination) = ends(tape, scene, x);
+    let (source, destination) = endpoints(tape, scene, x);
     let scores = tape.sddmm_add(&scene.block, source, destination);
     let scores = tape.activation(scores, Activation::LeakyRelu(0.2));
     let attention = tape.edge_softmax(&scene.block, scores);
@@ -24,8 +24,8 @@ fn constants() -> EdgeAttention {
 const BOTH: [(Form, Form); 4] = [
     (
         |t, s, x| {
-            let ends = ends(t, s, x);
-            t.attend(&s.block, x, ends, constants())
+            let endpoints = endpoints(t, s, x);
+            t.attend(&s.block, x, endpoints, constants())
         },
         |t, s, x| {
             let weights = coefficients(t, s, x);
@@ -34,8 +34,8 @@ const BOTH: [(Form, Form); 4] = [
     ),
     (
         |t, s, x| {
-            let ends = ends(t, s, x);
-            t.attend_heads(&s.block, x, ends, constants())
+            let endpoints = endpoints(t, s, x);
+            t.attend_heads(&s.block, x, endpoints, constants())
         },
         |t, s, x| {
             let weights = coefficients(t, s, x);
@@ -44,9 +44,9 @@ const BOTH: [(Form, Form); 4] = [
     ),
     (
         |t, s, x| {
-            let ends = ends(t, s, x);
+            let endpoints = endpoints(t, s, x);
             let rows = t.dense(s.leaf.clone());
-            t.attend_heads(&s.block, rows, ends, constants())
+            t.attend_heads(&s.block, rows, endpoints, constants())
         },
         |t, s, x| {
             let weights = coefficients(t, s, x);

@@ -130,8 +130,12 @@ impl MessageGraph for Homogeneous {
             exchanges: exchanges(model, &layers),
             edge_bytes: PER_EDGE[usize::from(!self.counts.symmetric || attention)],
             // Where messages are plain sums, layers save their rows alone, and gradients reuse their
-            // buffers.
-            kept: if attention { 2.0 } else { 1.0 / KEPT as f64 },
+            // buffers. Decoupled GAT stores coefficients.
+            kept: match attention {
+                true if model.decoupled => 2.0,
+                true => 1.0,
+                false => 1.0 / KEPT as f64,
+            },
             layers: layers
                 .into_iter()
                 .map(|layer| Layer { cached: is_kept(model, &layer), ..layer })

@@ -152,6 +152,8 @@ fn by_slices(
             // The layer of an edge type is the last of its own model: its heads are averaged.
             let heads = model.out_heads as f64;
             let rows = moved((senders + groups) * heads * mapped);
+            // Slices of messages are summed by stored coefficients.
+            let layer = Layer { reads: PASSES, ..layer };
             (layer, Exchanged { everywhere: (senders + groups) * heads, count: 4.0, ..rows })
         }
         "hetero" if model.relation_layer == "sage" && model.aggregator == Aggregator::MaxPool => {

@@ -175,7 +175,7 @@ fn attention(model: &ModelConfig, i: usize, nonzeros: Option<f64>) -> Layer {
         columns,
         // The gradient of a coefficient reads both endpoints again: in GAT, where that of the source reads the
         // destination's anyway.
-        reads: if model.name == "gat" && model.edge_dim == 0 { reads(false) } else { PASSES },
+        reads: if model.name == "gat" && !model.edge_features { reads(false) } else { PASSES },
         scores: 2 * heads,
         ..none()
     }

@@ -64,7 +64,7 @@ impl<'b> Tape<'b> {
     }
 }
 
-/// What the coefficients of edges are computed from.
+/// Inputs of the coefficients of edges.
 struct Dynamic<'b> {
     block: &'b Block,
     source: Tensor,
@@ -139,8 +139,7 @@ fn score(from: &[f32], to: &[f32], scores: &[f32], slope: f32) -> f32 {
 multiversion! {
     /// The sums of the destinations from `first` on, and the coefficients of their edges.
     fn list_chunk(out: &mut [f32], weights: &mut [f32], first: usize, of: &Dynamic<'_>) {
-        let Dynamic { block, source, destination, scores, heads, width, slope, .. } = of;
-        let (heads, width, slope) = (*heads, *width, *slope);
+        let &Dynamic { block, ref source, ref destination, scores, heads, width, slope, .. } = of;
         let indices = block.indices();
         let mut top = vec![0.0; heads];
         let mut factor = vec![0.0; heads];
@@ -191,8 +190,7 @@ multiversion! {
         weights: &Tensor,
         grad: &Tensor,
     ) {
-        let Dynamic { block, source, destination, scores, heads, width, slope, .. } = of;
-        let (heads, width, slope) = (*heads, *width, *slope);
+        let &Dynamic { block, ref source, ref destination, scores, heads, width, slope, .. } = of;
         let indices = block.indices();
         let mut mean = vec![0.0f32; heads];
         let mut rest = to_edges;
@@ -249,8 +247,7 @@ multiversion! {
         weights: &Tensor,
         grad: &Tensor,
     ) {
-        let Dynamic { block, source, destination, scores, heads, width, slope, .. } = of;
-        let (heads, width, slope) = (*heads, *width, *slope);
+        let &Dynamic { block, ref source, ref destination, scores, heads, width, slope, .. } = of;
         let transpose = block.transpose();
         for (i, out) in out.chunks_exact_mut(heads * width).enumerate() {
             let from = first + i;

@@ -27,7 +27,7 @@ pub struct EdgeAttention {
     pub dropout: f32,
 }
 
-/// What dropout is drawn by.
+/// Key and first head of a dropout mask.
 #[derive(Clone, Copy)]
 pub(crate) struct Drawn {
     /// Key of the operation, none outside training.

@@ -83,7 +83,7 @@ impl Scene {
 
     /// One value an edge and head, dependent on the leaf.
     fn scores<'b>(&'b self, tape: &mut Tape<'b>, x: Var) -> Var {
-        let (source, destination) = ends(tape, self, x);
+        let (source, destination) = endpoints(tape, self, x);
         tape.sddmm_add(&self.block, source, destination)
     }
 
@@ -164,7 +164,7 @@ fn weights(scene: &Scene) -> Option<Arc<[f32]>> {
 }
 
 /// Scores of sources and of destinations, dependent on the leaf.
-pub fn ends<'b>(tape: &mut Tape<'b>, scene: &'b Scene, x: Var) -> (Var, Var) {
+pub fn endpoints<'b>(tape: &mut Tape<'b>, scene: &'b Scene, x: Var) -> (Var, Var) {
     let source = tape.slice_cols(x, 0, 2);
     let own = tape.head_rows(x, scene.block.num_dst());
     (source, tape.slice_cols(own, scene.leaf.cols() - 2, 2))
@@ -179,8 +179,8 @@ fn constants(scene: &Scene) -> Tensor {
 }
 
 fn attend<'b>(tape: &mut Tape<'b>, scene: &'b Scene, x: Var, dropout: f32) -> Var {
-    let ends = ends(tape, scene, x);
-    tape.attend(&scene.block, x, ends, EdgeAttention { slope: 0.2, dropout })
+    let endpoints = endpoints(tape, scene, x);
+    tape.attend(&scene.block, x, endpoints, EdgeAttention { slope: 0.2, dropout })
 }
 
 fn dynamic<'b>(tape: &mut Tape<'b>, scene: &'b Scene, x: Var, dropout: f32) -> Var {
@@ -306,15 +306,15 @@ pub const CASES: &[(&str, Case)] = &[
     ("attend", |t, s, x| attend(t, s, x, 0.0)),
     ("attend dropout", |t, s, x| attend(t, s, x, 0.4)),
     ("attend heads", |t, s, x| {
-        let ends = ends(t, s, x);
-        t.attend_heads(&s.block, x, ends, EdgeAttention { slope: 0.2, dropout: 0.3 })
+        let endpoints = endpoints(t, s, x);
+        t.attend_heads(&s.block, x, endpoints, EdgeAttention { slope: 0.2, dropout: 0.3 })
     }),
     ("attend dynamic", |t, s, x| dynamic(t, s, x, 0.0)),
     ("attend dynamic dropout", |t, s, x| dynamic(t, s, x, 0.4)),
     ("attend to constants", |t, s, x| {
-        let ends = ends(t, s, x);
+        let endpoints = endpoints(t, s, x);
         let rows = t.dense(constants(s));
-        t.attend(&s.block, rows, ends, EdgeAttention { slope: 0.2, dropout: 0.3 })
+        t.attend(&s.block, rows, endpoints, EdgeAttention { slope: 0.2, dropout: 0.3 })
     }),
     ("gat", |t, s, x| t.gat(&s.block, x, gat(s, 0.0), Activation::Elu)),
     ("gat dropout", |t, s, x| {

@@ -98,6 +98,8 @@ fn every_model_is_the_same_for_any_number_of_ranks() {
         let aggregator = Aggregator::MaxPool;
         same(&ModelConfig { name: name.into(), aggregator, ..ModelConfig::default() }, false);
     }
+    // Heads of the last layer are averaged, and slices cut them.
+    same(&ModelConfig { name: "gat".into(), out_heads: 2, ..ModelConfig::default() }, false);
     for name in ["gcn", "gat"] {
         let (decoupled, propagations) = (true, Some(3));
         let base = ModelConfig { decoupled, propagations, ..ModelConfig::default() };

@@ -255,7 +255,8 @@ impl Task for EdgePrediction {
             let asked = if comm.rank() == 0 { count } else { 0 };
             (0..asked as u32).collect()
         });
-        let all = gather_nodes(model, &own, &nodes.collect::<Vec<_>>())?;
+        let nodes: Vec<Vec<u32>> = nodes.collect();
+        let all = pool(threads.each)?.install(|| gather_nodes(model, &own, &nodes))?;
         by_first(comm, threads, || {
             let mut by_type = Vec::with_capacity(types);
             let mut first = 0;

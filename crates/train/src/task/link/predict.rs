@@ -253,7 +253,7 @@ impl Task for LinkPrediction {
         let endpoints = &self.edges.endpoints;
         let nodes = if comm.rank() == 0 { endpoints.range(Side::Tail).end } else { 0 };
         let (nodes, _) = endpoints.by_type((0..nodes).collect());
-        let all = gather_nodes(model, &own, &nodes)?;
+        let all = pool(threads.each)?.install(|| gather_nodes(model, &own, &nodes))?;
         by_first(comm, threads, || ranking::of_embeddings(self, params, all))
     }
 }

@@ -77,7 +77,9 @@ impl<'b> Tape<'b> {
         drawn: Drawn,
     ) -> Var {
         let heads = self.shape(source).1;
-        let width = self.shape(x).1 / heads;
+        let cols = self.shape(x).1;
+        assert!(cols.is_multiple_of(heads), "attend_some: {cols} columns, {heads} heads");
+        let width = cols / heads;
         let shape = Shape { heads, width, step: width };
         self.attention(block, x, (source, destination), (attention, drawn), shape)
     }
@@ -137,7 +139,7 @@ impl<'b> Tape<'b> {
     }
 }
 
-/// What the coefficients of edges are computed from.
+/// Inputs of the coefficients of edges.
 struct Coefficients<'b> {
     block: &'b Block,
     /// Scores of sources.
