@@ -130,10 +130,10 @@ impl MessageGraph for Homogeneous {
             exchanges: exchanges(model, &layers),
             edge_bytes: PER_EDGE[usize::from(!self.counts.symmetric || attention)],
             // Where messages are plain sums, layers save their rows alone, and gradients reuse their
-            // buffers. Decoupled GAT stores coefficients.
+            // buffers. GAT saves projections and outputs, and decoupled coefficients as well.
             kept: match attention {
                 true if model.decoupled => 2.0,
-                true => 1.0,
+                true => 2.0 / (1 + KEPT) as f64,
                 false => 1.0 / KEPT as f64,
             },
             layers: layers
