@@ -40,13 +40,8 @@ impl<'b> Tape<'b> {
         (source, destination): (Var, Var),
         attention: EdgeAttention,
     ) -> Var {
-        let heads = self.shape(source).1;
-        let cols = self.shape(x).1;
-        assert!(heads > 0 && cols.is_multiple_of(heads), "attend: {cols} columns, {heads} heads");
-        let width = cols / heads;
         let drawn = Drawn { key: self.next_key(), first: 0 };
-        let shape = Shape { heads, width, step: width };
-        self.attention(block, x, (source, destination), (attention, drawn), shape)
+        self.attend_some(block, x, (source, destination), attention, drawn)
     }
 
     /// Like [`Tape::attend`] with one `x` for all heads: the result has one part as wide as `x` a head.
@@ -78,7 +73,7 @@ impl<'b> Tape<'b> {
     ) -> Var {
         let heads = self.shape(source).1;
         let cols = self.shape(x).1;
-        assert!(cols.is_multiple_of(heads), "attend_some: {cols} columns, {heads} heads");
+        assert!(heads > 0 && cols.is_multiple_of(heads), "attend: {cols} columns, {heads} heads");
         let width = cols / heads;
         let shape = Shape { heads, width, step: width };
         self.attention(block, x, (source, destination), (attention, drawn), shape)
