@@ -83,7 +83,7 @@ def _check(place: Path, header: dict[str, Any], begin: int) -> None:
                 found = zlib.crc32(piece, found)
                 first += len(piece)
     if metadata["crc32"] != f"{found:08x}":
-        hint = "copy the run's folder from elsewhere, or train anew"
+        hint = "copy the run's folder from elsewhere; if a program converted it, remove the entry crc32 of its metadata"
         raise DataError(f"{place}: the file is damaged: its checksum differs", hint)
 
 

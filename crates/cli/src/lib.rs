@@ -21,19 +21,24 @@ mod unknown;
 
 use std::ffi::OsString;
 
+/// The exit code of a failure.
+const FAILED: u8 = 1;
+
 /// Runs the command of `words`, the first of which is the program's name; returns the exit code. A command that cannot be
 /// parsed, or asks for help, ends the process.
 pub fn run(words: Vec<OsString>) -> u8 {
     let args = unknown::parse(&words);
     output::start_logging(args.verbose);
     panicked::start();
-    let result = signals::start().and_then(|()| commands::run(args.command, &words));
+    let command = || signals::start().and_then(|()| commands::run(args.command, &words));
+    let result = panicked::told(command);
     signals::wait_if_ending();
     match result {
-        Ok(result) => output::print_result(&result),
-        Err(error) => {
+        Some(Ok(result)) => output::print_result(&result),
+        Some(Err(error)) => {
             output::print_error(&error);
             signals::exit_code(&error)
         }
+        None => FAILED,
     }
 }

@@ -1,7 +1,7 @@
 //! Files of JSON with a checksum of their own.
 //!
-//! Their first entry is `crc32`, in eight hexadecimal digits: the CRC-32 of all bytes that follow these. Files without it, or
-//! written in another form, as by programs that change them, are read as they are.
+//! Their first entry is `crc32`, in eight hexadecimal digits: the CRC-32 of all bytes that follow these, up to the last brace.
+//! Files without it, or written in another form, as by programs that change them, are read as they are.
 
 use std::path::Path;
 
@@ -33,9 +33,10 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let of_file = |why: &str| Error::invalid(format!("{}: {why}", path.display()));
     if let Some(rest) = text.strip_prefix(START) {
         let (sum, entries) = rest.split_at_checked(8).unwrap_or((rest, ""));
+        // Editors end a file with a new line.
+        let found = crc32fast::hash(entries.trim_end().as_bytes());
         // Whoever makes a file makes its checksum: the readers behind it are fuzzed.
-        let is_whole =
-            cfg!(fuzzing) || sum == format!("{:08x}", crc32fast::hash(entries.as_bytes()));
+        let is_whole = cfg!(fuzzing) || sum == format!("{found:08x}");
         if !is_whole {
             return Err(of_file("damaged or changed after it was written: checksum differs")
                 .hint("remove its entry crc32 if the change is yours"));
@@ -76,6 +77,7 @@ mod tests {
                 Err(error) => assert!(error.to_string().contains("a.json"), "{error}"),
             }
         }
+        assert_eq!(of_bytes(format!("{text}\n").as_bytes()).unwrap(), value);
         let by_hand = text.replace('7', "8");
         let error = of_bytes(by_hand.as_bytes()).unwrap_err().to_string();
         assert!(error.contains("checksum differs") && error.contains("entry crc32"), "{error}");

@@ -3,15 +3,17 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use gnarl_common::{Error, Kind, Result};
+use gnarl_common::{Context, Error, Kind, Result, integrity};
 
 pub(crate) fn rank_error(rank: usize, what: &str) -> Error {
     Error::new(Kind::Rank, format!("rank {rank} {what}"))
 }
 
-/// The result of `body`, with a panic converted to an error of the rank.
+/// The result of `body`, with a panic converted to an error of the rank: that of a file that is known to be damaged, if there is
+/// one. Numbers read of it may lead anywhere.
 pub(crate) fn caught<T>(rank: usize, body: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        integrity::so_far().while_doing(|| format!("rank {rank}"))?;
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
         Err(rank_error(rank, &format!("panicked: {text}")))

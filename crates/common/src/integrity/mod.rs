@@ -23,6 +23,7 @@ mod queue;
 mod sealed;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use memmap2::Mmap;
@@ -46,6 +47,10 @@ struct Files {
     /// Those that were compared or wait for it, by their digests.
     known: Mutex<HashMap<u64, Mapped>>,
     queue: Queue,
+    /// Whoever compares files that were written to: ranks of a process have the same ones.
+    comparing: Mutex<()>,
+    /// True once the log has a word about files that are not compared.
+    told: AtomicBool,
 }
 
 /// A file and the mappings of it.
@@ -95,6 +100,7 @@ pub fn in_background() -> Result<Background> {
     if FILES.queue.start()? {
         // What happened to the files of an earlier job is none of this one's.
         known().clear();
+        FILES.told.store(false, Ordering::Relaxed);
     }
     Ok(Background(()))
 }
@@ -121,25 +127,57 @@ pub fn so_far() -> Result<()> {
 }
 
 /// Compares the files anew that were written to after they were opened, if there is a background: what is mapped has changed
-/// with them. It takes a call of the system for each file.
+/// with them. It takes a call of the system for each file; one with the same values is not compared again until it is written
+/// to once more. Files of more than 16 GiB together are left to the background.
 ///
 /// # Errors
 /// If one has other values since, naming it.
 pub fn unchanged() -> Result<()> {
-    match FILES.queue.is_wanted() {
-        true => written_to().map_or(Ok(()), Err),
-        false => Ok(()),
+    if !FILES.queue.is_wanted() {
+        return Ok(());
     }
+    let _turn = FILES.comparing.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut most = AT_THE_END;
+    for (digest, sealed) in changed() {
+        // As of now: it may be written to while it is read.
+        let renewed = sealed.renewed();
+        match most.checked_sub(sealed.num_bytes()) {
+            Some(left) => {
+                sealed.check().map_err(replaced)?;
+                most = left;
+            }
+            None => drop(FILES.queue.push(renewed.clone())),
+        }
+        renew(digest, renewed);
+    }
+    Ok(())
 }
 
-/// The error of a file that was written to while it was mapped, and has other values since, if there is one.
+/// The error of a file that was written to while it was mapped, and has other values since, if there is one. It is known to be
+/// damaged from then on.
 pub fn written_to() -> Option<Error> {
+    let error = changed().iter().find_map(|(_, sealed)| sealed.check().err()).map(replaced)?;
+    FILES.queue.note_damage(error.clone());
+    Some(error)
+}
+
+/// Files that were written to while they are mapped, with their digests.
+fn changed() -> Vec<(u64, Sealed)> {
     let files = known();
-    let changed: Vec<Sealed> =
-        files.values().filter(|of| of.is_changed()).map(|of| of.sealed.clone()).collect();
-    drop(files);
-    let error = changed.iter().find_map(|sealed| sealed.check().err())?;
-    Some(error.hint("replace files by renaming new ones over them; go on with --resume"))
+    let changed = files.iter().filter(|(_, of)| of.is_changed());
+    changed.map(|(digest, of)| (*digest, of.sealed.clone())).collect()
+}
+
+/// Takes a file as it is now for the one that was opened.
+fn renew(digest: u64, renewed: Sealed) {
+    let mut files = known();
+    let Some(Mapped { maps, .. }) = files.remove(&digest) else { return };
+    let known = files.entry(renewed.digest());
+    known.or_insert(Mapped { sealed: renewed, maps: Vec::new() }).maps.extend(maps);
+}
+
+fn replaced(error: Error) -> Error {
+    error.hint("replace files by renaming new ones over them; go on with --resume")
 }
 
 /// Compares the checksums that were not compared yet before a result is final, as far as the files fit the memory that is
@@ -150,7 +188,7 @@ pub fn written_to() -> Option<Error> {
 pub fn settle() -> Result<()> {
     let free = memory::available().map_or(u64::MAX, |available| available.left);
     let left = finish(free.min(AT_THE_END))?;
-    if left > 0 {
+    if left > 0 && !FILES.told.swap(true, Ordering::Relaxed) {
         tracing::info!(
             "checksums of {} were not compared: 'gnarl inspect --verify' does",
             memory::gib(left as f64)
@@ -171,6 +209,8 @@ pub fn finish(most: u64) -> Result<u64> {
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -190,16 +230,30 @@ mod tests {
         let maps = [open(), open()];
         unchanged().unwrap();
         std::fs::write(&path, b"valuex").unwrap();
-        let now = std::fs::File::options().write(true).open(&path).unwrap();
-        // Clocks of file systems are coarse.
-        now.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        let set_time = |seconds| {
+            let now = std::fs::File::options().write(true).open(&path).unwrap();
+            // Clocks of file systems are coarse.
+            let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            now.set_modified(time).unwrap();
+        };
+        set_time(1);
         let error = unchanged().unwrap_err().to_string();
         assert!(
             error.contains("values: checksum differs") && error.contains("--resume"),
             "{error}"
         );
+        // The same values again: compared once.
+        std::fs::write(&path, b"values").unwrap();
+        set_time(2);
+        assert_eq!(changed().len(), 1);
+        unchanged().unwrap();
+        assert_eq!(changed().len(), 0);
+        let third = open();
+        assert_eq!(known().len(), 1, "it is known as it is now");
+        std::fs::write(&path, b"valuex").unwrap();
+        set_time(3);
         let [first, second] = maps;
-        drop(first);
+        drop((first, third));
         assert!(unchanged().is_err(), "it is mapped once more");
         drop(second);
         unchanged().unwrap();

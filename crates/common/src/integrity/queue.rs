@@ -149,8 +149,13 @@ impl Queue {
         if let Err(error) = checked
             && sealed.is_there()
         {
-            self.lock().damage.get_or_insert(error);
+            self.note_damage(error);
         }
+    }
+
+    /// Notes damage; the first that is found counts.
+    pub fn note_damage(&self, error: Error) {
+        self.lock().damage.get_or_insert(error);
     }
 
     /// Compares one file after the other, with pauses, while that is wanted.

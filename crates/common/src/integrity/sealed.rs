@@ -27,8 +27,8 @@ pub struct Sealed {
 /// State of a file, to tell it from another one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Stamp {
-    /// The file itself, whatever its name; 0 where systems have none.
-    inode: u64,
+    /// Device and number of the file itself, whatever its name; 0 where systems have none.
+    inode: (u64, u64),
     /// When it was made: a new file may have the number of one that was removed.
     born: Option<SystemTime>,
     length: u64,
@@ -40,9 +40,12 @@ impl Stamp {
     fn of(path: &Path) -> Option<Self> {
         let about = std::fs::metadata(path).ok()?;
         #[cfg(unix)]
-        let inode = std::os::unix::fs::MetadataExt::ino(&about);
+        let inode = {
+            use std::os::unix::fs::MetadataExt;
+            (about.dev(), about.ino())
+        };
         #[cfg(not(unix))]
-        let inode = 0;
+        let inode = (0, 0);
         Some(Self {
             inode,
             born: about.created().ok(),
@@ -57,6 +60,11 @@ impl Sealed {
     pub fn new(path: PathBuf, values: Range<u64>, crc32: u32) -> Self {
         let opened = Stamp::of(&path);
         Self { path, values, crc32, opened }
+    }
+
+    /// These values of the file as it is now.
+    pub(super) fn renewed(&self) -> Self {
+        Self { opened: Stamp::of(&self.path), ..self.clone() }
     }
 
     /// Bytes of the values.
@@ -150,9 +158,15 @@ impl Sealed {
         }
     }
 
-    /// Returns whether the file was written to since it was opened, under its mapping.
+    /// Returns whether the file was written to since it was opened, under its mapping: as long as there is one, the number of
+    /// the file is given to no other, and tells it where systems know no time at which files were made.
     pub(super) fn is_changed(&self) -> bool {
-        Stamp::of(&self.path) != self.opened && self.is_there()
+        let (Some(now), Some(opened)) = (Stamp::of(&self.path), &self.opened) else {
+            return false;
+        };
+        let births = now.born.zip(opened.born);
+        let is_same = now.inode == opened.inode && births.is_none_or(|(now, then)| now == then);
+        cfg!(unix) && is_same && now != *opened
     }
 }
 
@@ -191,4 +205,31 @@ pub fn damaged(path: &Path) -> Error {
 
 fn shortened(path: &Path) -> Error {
     Error::invalid(format!("{}: the file became shorter than its manifest says", path.display()))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn changes_are_seen_where_systems_know_no_births_of_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("values");
+        std::fs::write(&path, b"values").unwrap();
+        let mut sealed = Sealed::new(path.clone(), 0..6, 0);
+        let opened = sealed.opened.as_mut().unwrap();
+        opened.born = None;
+        opened.modified = Some(SystemTime::UNIX_EPOCH);
+        assert!(sealed.is_changed());
+        std::fs::write(dir.path().join("new"), b"values").unwrap();
+        std::fs::rename(dir.path().join("new"), &path).unwrap();
+        assert!(!sealed.is_changed(), "it is another file");
+        let renewed = sealed.renewed();
+        assert!(!renewed.is_changed());
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
+        assert!(renewed.is_changed() && renewed.is_there() && !sealed.is_changed());
+    }
 }

@@ -160,6 +160,12 @@ pub fn wait() -> i32 {
     }
 }
 
+/// Waits for a request, and no longer than `most`; returns its signal, if there is one.
+pub fn wait_for(most: Duration) -> Option<i32> {
+    let waited = SIGNALLED.wait_timeout_while(locked(&SIGNAL), most, |signal| signal.is_none());
+    *waited.unwrap_or_else(PoisonError::into_inner).0
+}
+
 /// A guard of work that polls [`requested`] and stops by itself.
 #[derive(Debug)]
 pub struct Stoppable(&'static str);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gnarl_common::{Buf, Context, Error, Kind, Result};
+use gnarl_common::{Buf, Context, Error, Kind, Result, integrity};
 use gnarl_config::{RunConfig, ScoredSplit, TaskKind, data_folder};
 use gnarl_engine::Communicator;
 use gnarl_graph::triples::Triples;
@@ -19,6 +19,7 @@ use gnarl_partition::{PartitionedDataset, fingerprint};
 use crate::embeddings::{Rows, about_model, read_model};
 use crate::encoder::{Course, Keep, Output};
 use crate::evaluation::Evaluation;
+use crate::faults;
 use crate::fit::Training;
 use crate::registry::Registry;
 use crate::run::folder::{CONFIG, MODEL, Provenance, SUMMARY};
@@ -28,7 +29,7 @@ use crate::state::Start;
 
 /// Hint at the remedy of a damaged file of weights.
 const DAMAGED: &str = "copy the run's folder from elsewhere, or train anew; gnarl train --resume writes the file again if \
-                       there is a checkpoint";
+                       there is a checkpoint; if a program converted it, remove the entry crc32 of its metadata";
 
 /// A run with weights, finished or not, over its dataset or another one.
 pub struct TrainedRun {
@@ -274,7 +275,8 @@ impl TrainedRun {
     /// `wanted` of some of [`TrainedRun::node_types`], and hands it to `keep`: the index of a type, ascending nodes, and a row for each.
     ///
     /// # Errors
-    /// [`Kind::Usage`] if the model has no such output; if features cannot be read; those of `keep`.
+    /// [`Kind::Usage`] if the model has no such output; if features cannot be read, or a file was damaged or has changed;
+    /// those of `keep`.
     pub fn infer(
         &self,
         output: Output,
@@ -321,7 +323,15 @@ impl TrainedRun {
             sweeps: self.sweeps,
             comm,
         };
-        self.task.infer((&self.params, &self.tables), (output, wanted), &course, keep)
+        faults::reached("inference");
+        let figures =
+            self.task.infer((&self.params, &self.tables), (output, wanted), &course, keep)?;
+        // While the files are mapped, and before the first rank gives the rows their name.
+        integrity::settle()?;
+        if let Some(comm) = comm {
+            comm.barrier("files behind the inference")?;
+        }
+        Ok(figures)
     }
 
     /// The folder of an inference's rows, described by all that they and their places depend on.
@@ -368,9 +378,12 @@ impl TrainedRun {
     /// Scores on the splits of the dataset.
     ///
     /// # Errors
-    /// If features cannot be read.
+    /// If features cannot be read, or a file was damaged or has changed.
     pub fn evaluate(&self) -> Result<Evaluation> {
-        self.task.evaluate(&self.params, &self.tables)
+        faults::reached("inference");
+        let evaluation = self.task.evaluate(&self.params, &self.tables)?;
+        integrity::settle()?;
+        Ok(evaluation)
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Sender, unbounded};
 use gnarl_common::staging::interrupt::{self, Stoppable};
-use gnarl_common::{Error, Kind, Result};
+use gnarl_common::{Error, Kind, Result, integrity};
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{
@@ -117,9 +117,10 @@ impl Registry {
     /// Prepares batches of `config` for the compute workers of its run, until the run ends or this process is asked to stop.
     ///
     /// # Errors
-    /// Those of the dataset and the parts; [`Kind::Usage`] if the coordinator has another run; [`Kind::Rank`] if it does
-    /// not answer within the deadline.
+    /// Those of the dataset and the parts, also of files that change while they are read; [`Kind::Usage`] if the coordinator
+    /// has another run; [`Kind::Rank`] if it does not answer within the deadline.
     pub fn work(&self, config: &RunConfig, options: &WorkOptions) -> Result<Work> {
+        let _checksums = integrity::in_background()?;
         let Files { source, parts, identity } = Files::open((config, self))?;
         let mut setup = Setup::new((config, self), source, Purpose::Training(None))?;
         let (sender, asks) = unbounded();
@@ -161,6 +162,7 @@ impl Registry {
             (prepared, beat.join().unwrap_or_else(died))
         });
         prepared.and(told)?;
+        integrity::unchanged().and_then(|()| integrity::so_far())?;
         Ok(Work {
             uri: server.uri(),
             batches: worked.batches.load(Ordering::Relaxed),
@@ -238,7 +240,8 @@ fn of_worker(worked: &Worked, sent: u64) -> Vec<Figure> {
 /// Says again and again that the worker lives, until the run ends, this process is asked to stop, or `done` is set.
 ///
 /// # Errors
-/// [`Kind::Rank`] if the coordinator does not answer within the deadline; [`Kind::Usage`] if it has another run now.
+/// [`Kind::Rank`] if the coordinator does not answer within the deadline; [`Kind::Usage`] if it has another run now; if a file
+/// that batches are made of is damaged or has changed.
 fn beat(
     (access, join): (&Access, &str),
     joining: &Joining,
@@ -256,6 +259,7 @@ fn beat(
             }
             std::thread::sleep(SOON);
         }
+        integrity::unchanged().and_then(|()| integrity::so_far())?;
         match coordinator.join(joining) {
             Ok(orders) if orders.end => {
                 // So that the coordinator need not wait; it is gone soon in any case.

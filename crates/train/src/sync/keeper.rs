@@ -78,6 +78,7 @@ impl<'a> Keeper<'a> {
         if stop || all[0].first() == Some(&1) {
             state.progress.unevaluated = state.progress.history[first..].to_vec();
             optimizers(state)?;
+            self.unchanged()?;
             self.save(state)?;
             self.saved = Instant::now();
             state.progress.unevaluated.clear();
@@ -100,10 +101,13 @@ impl<'a> Keeper<'a> {
         state: &mut TrainState,
         optimizers: &mut dyn FnMut(&mut TrainState) -> Result<()>,
     ) -> Result<()> {
-        let damaged = |e: Error| {
-            e.hint("mend the file, and start anew with --restart: checkpoints were trained on it")
-        };
-        integrity::so_far().map_err(damaged)?;
+        if let Err(damage) = integrity::so_far() {
+            // One that was written to since the last checkpoint did no harm to it.
+            integrity::unchanged()?;
+            return Err(damage.hint(
+                "mend the file, and start anew with --restart: checkpoints were trained on it",
+            ));
+        }
         let finished =
             state.progress.stopped || state.progress.epoch == self.session.config.train.epochs;
         // A request to stop may have reached any rank.
@@ -117,6 +121,9 @@ impl<'a> Keeper<'a> {
         let stop = all.iter().any(|other| other.get(2) == Some(&1));
         let checkpoint = stop || all[0].first() == Some(&1);
         let best = all[0].get(1) == Some(&1);
+        if best || checkpoint {
+            self.unchanged()?;
+        }
         if best {
             self.write_best(state)?;
         }
@@ -159,11 +166,18 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
+    /// Makes sure that no rank has trained on a file that changed, before anything is written: the run could not go on to its
+    /// numbers.
+    ///
+    /// # Errors
+    /// If one has, naming the file.
+    fn unchanged(&self) -> Result<()> {
+        integrity::unchanged()?;
+        self.comm.barrier("files behind the checkpoint")
+    }
+
     /// Saves the state on the first rank, with the embeddings of all ranks; those in files are saved by their owners.
     fn save(&self, state: &TrainState) -> Result<()> {
-        // No rank has trained on a file that changed: the run could not go on to its numbers.
-        integrity::unchanged()?;
-        self.comm.barrier("files behind the checkpoint")?;
         if let Some(files) = owned_files(state) {
             files.write(self.session.dir, &state.tables)?;
             self.comm.barrier("embeddings of the checkpoint")?;
@@ -186,7 +200,7 @@ impl<'a> Keeper<'a> {
     ///
     /// # Errors
     /// With the diverged quantity, a remedy, and the place of the best weights, which are written
-    /// first.
+    /// first; if a file that is read has changed.
     pub fn finite(
         &mut self,
         state: &TrainState,
@@ -197,6 +211,8 @@ impl<'a> Keeper<'a> {
         if found.is_finite() {
             return Ok(());
         }
+        // What changed may be the reason.
+        self.unchanged()?;
         if self.is_new(state) {
             self.write_best(state)?;
         }

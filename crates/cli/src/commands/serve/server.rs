@@ -1,7 +1,7 @@
 //! The server: serves parts until the process is signaled to end.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gnarl_common::memory::gib;
 use gnarl_common::staging::interrupt::{self, Stoppable};
@@ -12,6 +12,9 @@ use gnarl_serve::{Access, DeferredBatches, Limits, ServedPart, Server, ServerCon
 use serde_json::{Value, json};
 
 use super::ServeArgs;
+
+/// Pause between two looks at whether files that are served were written to.
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// Bytes of parts whose checksums are compared before they are served.
 const AT_START: u64 = 16 << 30;
@@ -46,7 +49,11 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
     }
     // Batches may have opened more files.
     let compare = || {
-        if integrity::finish(u64::MAX).is_err() {
+        let mut compared = integrity::finish(u64::MAX).map(drop);
+        while compared.is_ok() && interrupt::wait_for(PAUSE).is_none() {
+            compared = integrity::unchanged();
+        }
+        if compared.is_err() {
             interrupt::request(signal_hook::consts::SIGTERM);
         }
     };
@@ -58,7 +65,8 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
     let uri = server.uri();
     let traffic = server.traffic();
     drop(server);
-    integrity::so_far().while_doing(|| "comparing checksums of the parts that were served")?;
+    let compared = integrity::unchanged().and_then(|()| integrity::so_far());
+    compared.while_doing(|| "comparing checksums of the parts that were served")?;
     let served = held.iter().map(|part| {
         let load = part.load();
         json!({

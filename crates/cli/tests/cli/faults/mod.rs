@@ -1,6 +1,8 @@
 //! What a run does when something breaks: it ends soon with an error that says what, or goes on, and in
 //! the end has the numbers of a run that nothing happened to.
 
+#[cfg(all(target_os = "linux", feature = "faults"))]
+mod changed;
 mod damaged;
 mod disk;
 #[cfg(feature = "faults")]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use gnarl_common::staging::{Staging, sync_parent};
-use gnarl_common::{Error, Result, ResultExt};
+use gnarl_common::{Error, Result, ResultExt, integrity};
 
 use crate::export::table::Written;
 
@@ -51,8 +51,9 @@ impl Files {
     /// Gives all files their names, `out` last.
     ///
     /// # Errors
-    /// If the file system reports an error, or a file has come into the way.
+    /// If the file system reports an error, a file has come into the way, or one that was read is damaged or has changed.
     pub fn commit(self) -> Result<Written> {
+        integrity::settle()?;
         let mut bytes = 0;
         for file in &self.files {
             // Takes long, and so comes before the first file has its name: between the names of two
