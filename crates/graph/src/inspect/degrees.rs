@@ -56,7 +56,7 @@ impl Degrees {
             large[left as usize - 1]
         };
         Self {
-            mean: (offsets.get(nodes) - offsets.get(0)) as f64 / nodes as f64,
+            mean: offsets.get(nodes).saturating_sub(offsets.get(0)) as f64 / nodes as f64,
             p50: quantile(0.5),
             p90: quantile(0.9),
             p99: quantile(0.99),
@@ -91,5 +91,11 @@ mod tests {
     fn no_nodes_have_no_degrees() {
         assert_eq!(Degrees::of(NarrowSlice::U32(&[])), Degrees::default());
         assert_eq!(Degrees::of(NarrowSlice::U32(&[0])), Degrees::default());
+    }
+
+    #[test]
+    fn damaged_offsets_are_no_panic() {
+        let found = Degrees::of(NarrowSlice::U32(&[9, 3, 3, 5, 1]));
+        assert_eq!((found.mean, found.max), (0.0, 2));
     }
 }
