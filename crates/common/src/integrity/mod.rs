@@ -36,6 +36,9 @@ pub use sealed::{Sealed, damaged};
 /// Bytes up to which a file is compared at once.
 const SMALL: u64 = 4 << 20;
 
+/// Files of which those that are not mapped any more are forgotten.
+const MANY: usize = 1024;
+
 /// Most bytes that are compared before a result is final: others may wait for it.
 const AT_THE_END: u64 = 16 << 30;
 
@@ -61,9 +64,13 @@ struct Mapped {
 }
 
 impl Mapped {
+    fn is_mapped(&self) -> bool {
+        self.maps.iter().any(|map| map.strong_count() > 0)
+    }
+
     /// Returns whether it was written to while it is mapped: what happens to it later is nobody's loss.
     fn is_changed(&self) -> bool {
-        self.maps.iter().any(|map| map.strong_count() > 0) && self.sealed.is_changed()
+        self.is_mapped() && self.sealed.is_changed()
     }
 }
 
@@ -88,7 +95,11 @@ pub fn expect(sealed: Sealed, map: &Arc<Mmap>) -> Result<()> {
     } else if !FILES.queue.push(sealed.clone()) {
         return Ok(());
     }
-    known().insert(digest, Mapped { sealed, maps: vec![Arc::downgrade(map)] });
+    let mut files = known();
+    if files.len() >= MANY && files.len().is_power_of_two() {
+        files.retain(|_, of| of.is_mapped());
+    }
+    files.insert(digest, Mapped { sealed, maps: vec![Arc::downgrade(map)] });
     Ok(())
 }
 
@@ -213,8 +224,38 @@ mod tests {
 
     use super::*;
 
+    /// The files are those of the process.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    #[test]
+    fn files_that_are_gone_are_forgotten() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("values");
+        std::fs::write(&path, b"values").unwrap();
+        let file = std::fs::File::open(&path).unwrap();
+        // SAFETY: the mapping is not read.
+        let map = || Arc::new(unsafe { Mmap::map(&file) }.unwrap());
+        let kept = map();
+        for first in 0..3 {
+            let sealed =
+                Sealed::new(path.clone(), first..6, crc32fast::hash(&b"values"[first as usize..]));
+            expect(sealed, &kept).unwrap();
+        }
+        for i in 0..4 * MANY {
+            let other = dir.path().join(format!("{i}"));
+            std::fs::write(&other, b"values").unwrap();
+            let sealed = Sealed::new(other, 0..6, crc32fast::hash(b"values"));
+            expect(sealed, &map()).unwrap();
+        }
+        let files = known();
+        assert!(files.len() <= MANY + 1, "{}", files.len());
+        assert_eq!(files.values().filter(|of| of.is_mapped()).count(), 3);
+    }
+
     #[test]
     fn files_are_watched_while_they_are_mapped() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("values");
         std::fs::write(&path, b"values").unwrap();
