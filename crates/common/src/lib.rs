@@ -13,6 +13,7 @@
 //! | [`memory`] | bytes this process takes and may still take |
 //! | [`did_you_mean`] | an unknown name → the nearest known one |
 //! | [`threads`] | a number of threads → a pool; a range → even shares |
+//! | [`profile`] | spans of time on threads of ranks → those spans, and their sums by name |
 //! | [`prefetch`] | hints to the cache |
 //! | [`read_ahead`] | ranges of a mapped file → the same in memory, many reads at a time |
 //!
@@ -42,6 +43,7 @@ pub mod memory;
 pub mod npy;
 mod place;
 pub mod prefetch;
+pub mod profile;
 pub mod read_ahead;
 pub mod rng;
 mod scatter;

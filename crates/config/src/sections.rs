@@ -117,11 +117,13 @@ pub struct OutputSection {
     pub metrics_listen: Option<Listen>,
     /// Events for TensorBoard in the run's folder.
     pub tensorboard: bool,
+    /// A profile of the run in its folder.
+    pub profile: bool,
 }
 
 impl Default for OutputSection {
     fn default() -> Self {
-        Self { dir: "runs/run".into(), metrics_listen: None, tensorboard: false }
+        Self { dir: "runs/run".into(), metrics_listen: None, tensorboard: false, profile: false }
     }
 }
 

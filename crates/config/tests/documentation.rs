@@ -82,6 +82,7 @@ fn full() -> RunConfig {
     full.tensor.spill = Some("scratch".into());
     full.train.metric = Some("accuracy".into());
     full.output.tensorboard = true;
+    full.output.profile = true;
     full.output.metrics_listen = Listen::try_from(Value::Integer(9400)).ok();
     full.model.input_dropout = Some(0.1);
     full.model.propagations = Some(10);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use gnarl_common::{Error, Result};
+use gnarl_common::{Error, Result, profile};
 
 use crate::communicator::{Communicator, add, check_outgoing};
 use crate::failure::{another_length, apart, caught, late, rank_error, stopped};
@@ -52,6 +52,7 @@ pub fn run<T: Send>(
 }
 
 fn guarded<T>(rank: &LocalRank, body: impl Fn(&LocalRank) -> Result<T>) -> Result<T> {
+    profile::set_rank(rank.rank);
     let result = caught(rank.rank, || body(rank));
     if let Err(e) = &result {
         rank.run.fail(rank.rank, &e.to_string());

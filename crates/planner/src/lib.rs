@@ -50,7 +50,7 @@ use serde::Serialize;
 
 pub use batch_workers::{BatchWorkersPlan, Choice, Measured, Prices, Sides};
 use facts::Facts;
-pub use measure::measure;
+pub use measure::{measure, measure_by};
 use predict::Predict;
 pub use work::{Seconds, Work};
 

@@ -1,4 +1,4 @@
-//! Rates of this machine, for `gnarl plan --measure`.
+//! Rates of this machine, for `gnarl plan --measure` and for profiles.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use gnarl_common::threads::pool;
 use gnarl_config::PlanSection;
 use gnarl_graph::blocks::{Block, NodeInfo};
 use gnarl_nn::{Activation, Init, Mode, ParamsBuilder, Reduce, Tape, Tensor};
+use rayon::prelude::*;
 
 /// Rows of multiplied and gathered matrices: 64 MiB, more than caches hold.
 const ROWS: usize = 1 << 18;
@@ -17,6 +18,8 @@ const WIDTH: usize = 64;
 /// Edges into each of some rows.
 const DEGREE: usize = 16;
 const TIMES: usize = 3;
+/// Adjacent values that a thread goes through at a time.
+const PIECE: usize = 1 << 16;
 
 /// `rates` with measured ones of one thread here: products, gathers and streams. Takes less than a
 /// second or two.
@@ -24,8 +27,17 @@ const TIMES: usize = 3;
 /// # Errors
 /// If no thread can be started.
 pub fn measure(rates: &PlanSection) -> Result<PlanSection> {
-    pool(1)?.install(|| {
-        Ok(PlanSection { flops: products(), gather: gathers(), stream: streams(), ..rates.clone() })
+    measure_by(rates, 1)
+}
+
+/// `rates` with those of so many threads together.
+///
+/// # Errors
+/// As [`measure`].
+pub fn measure_by(rates: &PlanSection, threads: usize) -> Result<PlanSection> {
+    pool(threads)?.install(|| {
+        let flops = products(threads);
+        Ok(PlanSection { flops, gather: gathers(), stream: streams(), ..rates.clone() })
     })
 }
 
@@ -39,8 +51,8 @@ fn best(amount: f64, mut run: impl FnMut()) -> f64 {
     amount / seconds.fold(f64::INFINITY, f64::min).max(1e-9)
 }
 
-fn products() -> f64 {
-    let (rows, input, output) = (1 << 13, 256, 256);
+fn products(threads: usize) -> f64 {
+    let (rows, input, output) = (threads << 13, 256, 256);
     let mut builder = ParamsBuilder::new(Key::new(1));
     let weight = builder.add("w", input, output, Init::XavierUniform);
     let params = builder.build();
@@ -75,7 +87,10 @@ fn streams() -> f64 {
     let from = vec![0.5f32; ROWS * WIDTH];
     let mut to = vec![0.0f32; ROWS * WIDTH];
     best((8 * ROWS * WIDTH) as f64, || {
-        to.iter_mut().zip(&from).for_each(|(to, from)| *to += from.max(0.0));
+        let pieces = to.par_chunks_mut(PIECE).zip(from.par_chunks(PIECE));
+        pieces.for_each(|(to, from)| {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to += from.max(0.0));
+        });
         black_box(&to);
     })
 }

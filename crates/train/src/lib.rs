@@ -63,4 +63,6 @@ pub use run::{Work, WorkOptions};
 pub use sync::outer::OuterOptimizer;
 pub use task::objective::{Objective, Scorer, Targets};
 pub use task::{EdgeBatch, partition_for_task};
-pub use telemetry::{Balance, EpochRecord, ExchangedBytes, Stages, Verdict};
+pub use telemetry::{
+    Balance, EpochRecord, ExchangedBytes, ProfileTotals, Rates, Stages, Total, Verdict,
+};

@@ -38,6 +38,9 @@ pub struct TrainArgs {
     /// Start over, replacing an existing run
     #[arg(long)]
     pub restart: bool,
+    /// Write a profile to the run's folder: trace.json for ui.perfetto.dev, and its sums
+    #[arg(long)]
+    pub profile: bool,
     /// Print the run's folder, and the record of each epoch, as lines of JSON on stdout, before the result
     #[arg(long)]
     pub stream: bool,
@@ -50,6 +53,7 @@ pub struct TrainArgs {
 pub fn run(args: &TrainArgs, words: &[OsString]) -> Result<Value> {
     let mut config = load(&args.run, &args.settings)?;
     config.train.engine = args.engine.unwrap_or(config.train.engine);
+    config.output.profile |= args.profile;
     let begin = match (args.resume, args.restart) {
         (true, _) => Begin::Resume,
         (_, true) => Begin::Restart,

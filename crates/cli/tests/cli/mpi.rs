@@ -192,6 +192,31 @@ pub fn machines(args: &[String], fault: Option<(usize, &str)>) -> Command {
 }
 
 #[test]
+fn the_profile_of_processes_has_all_ranks() {
+    let bench = Bench::new(RUN);
+    let args = [&bench.args(&[])[..], &["--engine", "mpi", "--profile"]].concat();
+    let output = mpirun(2, &args).output().unwrap();
+    result(&output);
+    let read = |name: &str| -> Value {
+        serde_json::from_slice(&std::fs::read(bench.run.join(name)).unwrap()).unwrap()
+    };
+    let events = read("trace.json")["traceEvents"].as_array().unwrap().clone();
+    let totals = read("profile.json")["spans"].as_array().unwrap().clone();
+    for rank in 0..2 {
+        for name in ["sample", "product", "gradients"] {
+            let is_span = |event: &&Value| event["pid"] == rank && event["name"] == name;
+            assert!(events.iter().any(|event| is_span(&event)), "{rank}: {name}");
+            let is_total = |total: &&Value| total["rank"] == rank && total["name"] == name;
+            let total = totals.iter().find(is_total).unwrap();
+            assert_eq!(total["count"], events.iter().filter(is_span).count());
+        }
+    }
+    let report = std::fs::read_to_string(bench.run.join("report.html")).unwrap();
+    assert!(report.contains(">Profile</h2>") && report.contains("gradient of weights"));
+    assert!(text(&output.stderr).contains("ui.perfetto.dev"));
+}
+
+#[test]
 fn processes_infer_what_one_does() {
     let bench = Bench::new(RUN);
     succeed(&bench.args(&[]));

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ::mpi::Threading;
 use ::mpi::topology::{Communicator as _, SimpleCommunicator};
-use gnarl_common::{Error, Kind, Result};
+use gnarl_common::{Error, Kind, Result, profile};
 
 use crate::communicator::{Communicator, add, check_outgoing};
 use crate::failure::{another_length, caught};
@@ -35,6 +35,7 @@ pub fn run<T>(deadline: Duration, body: impl FnOnce(&MpiRank) -> Result<T>) -> R
         begun.ok_or_else(|| Error::invalid("MPI is already initialized"))?;
     let world = SimpleCommunicator::world();
     let (rank, size) = (world.rank() as usize, world.size() as usize);
+    profile::set_rank(rank);
     let process = Arc::new(Process::new(rank, size, deadline));
     let all = MpiRank {
         process: process.clone(),

@@ -1,5 +1,7 @@
 //! Sums of gathered rows: the kernel under message passing, sparse input and their gradients.
 
+use gnarl_common::profile::{self, Work};
+
 use super::chunks::{ROWS, each_chunk, each_of};
 use super::multiversion;
 use super::row_blocks::{self, row_block_chunk};
@@ -32,6 +34,11 @@ pub(crate) fn gather_rows<O: Offset>(
         return;
     }
     let lists = &indptr[first..=first + out.len() / cols];
+    let _span = profile::kernel("sum of rows", || {
+        let entries = lists.last().map_or(0, |last| last.at() - lists[0].at());
+        let bytes = entries * (table.row_bytes() + size_of::<u32>()) + size_of_val(out);
+        Work { flops: (2 * entries * cols) as f64, bytes: bytes as f64 }
+    });
     match row_blocks::plan(lists, indices, &table) {
         Some(plan) => each_of(out, cols, &plan.tasks, &|row, out| {
             let first = first + row;

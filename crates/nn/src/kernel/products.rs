@@ -1,5 +1,6 @@
 //! Matrix products over all threads, one fixed chunk per task.
 
+use gnarl_common::profile::{self, Span, Work};
 use rayon::prelude::*;
 
 use super::chunks::each_chunk;
@@ -13,6 +14,15 @@ use crate::Tensor;
 pub(crate) const ROWS: usize = 512;
 /// Rows summed over by one task of [`add_at_b`].
 pub(crate) const DEPTH: usize = 2048;
+
+/// The span of a product that takes so many rows of its left side, each value of which is moved once.
+fn product(name: &'static str, Heads { heads, k, n }: Heads, rows: usize) -> Span {
+    profile::kernel(name, || {
+        let [heads, k, n, rows] = [heads, k, n, rows].map(|count| count as f64);
+        let values = heads * (rows * k + k * n + rows * n);
+        Work { flops: 2.0 * heads * rows * k * n, bytes: 4.0 * values }
+    })
+}
 
 /// `out = a · b` in chunks of rows, head by head; `out` is contiguous. `epilogue` sees each chunk
 /// of the result while it is in cache.
@@ -28,6 +38,7 @@ pub(crate) fn a_b(
     if cols == 0 {
         return;
     }
+    let _span = product("product", shape, out.len() / cols);
     let right = RightHeads::new(precision, shape, b);
     each_chunk(out, ROWS * cols, &|i, out| {
         let a = a.skip(i * ROWS);
@@ -51,6 +62,7 @@ pub(crate) fn add_a_b(
     if cols == 0 {
         return;
     }
+    let _span = product("product", shape, out.len() / cols);
     let right = RightHeads::new(precision, shape, b);
     each_chunk(out, ROWS * cols, &|i, out| {
         let (a, rows) = (a.skip(i * ROWS), out.len() / cols);
@@ -71,6 +83,7 @@ pub(crate) fn a_bt(precision: Precision, out: &mut [f32], shape: Heads, a: View<
     if cols == 0 {
         return;
     }
+    let _span = product("product of gradients", shape, out.len() / cols);
     let right = RightHeads::transposed(precision, shape, b);
     each_chunk(out, ROWS * cols, &|i, out| right.product(out, a.skip(i * ROWS)));
 }
@@ -81,11 +94,13 @@ pub(crate) fn a_bt(precision: Precision, out: &mut [f32], shape: Heads, a: View<
 pub(crate) fn add_at_b(
     precision: Precision,
     out: &mut [f32],
-    Heads { heads, k, n }: Heads,
+    shape: Heads,
     depth: usize,
     a: View<'_>,
     b: View<'_>,
 ) {
+    let _span = product("gradient of weights", shape, depth);
+    let Heads { heads, k, n } = shape;
     let cols = heads * n;
     let partial: Vec<Tensor> = (0..depth.div_ceil(DEPTH))
         .into_par_iter()

@@ -9,6 +9,7 @@ pub(crate) mod curves;
 mod dataset;
 mod figures;
 mod live;
+mod profile;
 mod provenance;
 mod relations;
 mod stages;
@@ -52,6 +53,9 @@ fn page(run: &Recorded) -> String {
         body += &section("Relations", &relations::table(&run.relations));
     }
     body += &section("Where the time went", &stages::time(run));
+    if let Some(found) = &run.profile {
+        body += &section("Profile", &profile::tables(found));
+    }
     if let Some(manifest) = &run.partition {
         body += &section("Partition", &charts(manifest));
     }

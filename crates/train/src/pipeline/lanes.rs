@@ -6,7 +6,7 @@
 use std::thread::{Builder, Scope};
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-use gnarl_common::{Error, Kind, Result};
+use gnarl_common::{Error, Kind, Result, profile};
 
 use super::delivery::Delivery;
 use super::stages::{Fetch, Sample, Schedule, Scheduled, prepare};
@@ -47,6 +47,7 @@ impl<'a> Lanes<'a> {
         'a: 'scope,
     {
         let spawn = |name: &str| Builder::new().name(name.into());
+        let rank = profile::rank();
         let (to_order, order) = unbounded();
         let mut starts = Vec::new();
         let mut ends = Vec::new();
@@ -60,18 +61,22 @@ impl<'a> Lanes<'a> {
             let mut sample = Sample::new(step);
             let mut fetch = Fetch::default();
             started.push(spawn("sample").spawn_scoped(scope, move || {
+                profile::set_rank(rank);
                 stage(&scheduled, &to_fetch, |spec| sample.make(spec));
             }));
             started.push(spawn("fetch").spawn_scoped(scope, move || {
+                profile::set_rank(rank);
                 stage(&sampled, &to_prepare, |sampled| fetch.make(sampled));
             }));
             started.push(spawn("prepare").spawn_scoped(scope, move || {
+                profile::set_rank(rank);
                 stage(&fetched, &to_compute, |delivery| Ok(prepare(delivery)));
             }));
             starts.push(to_sample);
             ends.push(prepared);
         }
         let deal = move || {
+            profile::set_rank(rank);
             let mut number = 0;
             while let Some(spec) = schedule.next() {
                 let wait = drained.as_ref().filter(|_| spec.spec.last_of_epoch);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use gnarl_common::Result;
+use gnarl_common::{Result, profile};
 use gnarl_sample::Scratch;
 
 use super::delivery::Delivery;
@@ -40,6 +40,7 @@ impl<'a> Schedule<'a> {
     }
 
     pub fn next(&mut self) -> Option<Scheduled> {
+        let _span = profile::stage("schedule");
         let start = Instant::now();
         faults::reached("schedule");
         let spec = self.specs.next()?;
@@ -62,6 +63,7 @@ impl<'a> Sample<'a> {
     }
 
     pub fn make(&mut self, Scheduled { spec, mut stages }: Scheduled) -> Result<Sampled<'a>> {
+        let _span = profile::stage("sample");
         let start = Instant::now();
         faults::reached("sample");
         let again = spec.fixed && !self.made.insert(spec.graph);
@@ -85,6 +87,7 @@ pub(super) struct Fetch<'a> {
 impl<'a> Fetch<'a> {
     pub fn make(&mut self, sampled: Sampled<'a>) -> Result<Delivery<'a>> {
         let Sampled { spec, batch, mut stages } = sampled;
+        let _span = profile::stage("fetch");
         let start = Instant::now();
         faults::reached("fetch");
         let is_received = batch.as_ref().is_some_and(|batch| batch.is_received());
@@ -104,6 +107,7 @@ impl<'a> Fetch<'a> {
 
 /// Prepares batches for the backward pass.
 pub(super) fn prepare(mut delivery: Delivery<'_>) -> Delivery<'_> {
+    let _span = profile::stage("compact");
     let start = Instant::now();
     faults::reached("compact");
     if let Some(prepared) = &delivery.prepared {

@@ -106,6 +106,7 @@ fn settings(config: &RunConfig) -> String {
     config.train.pipeline = Default::default();
     config.output.metrics_listen = None;
     config.output.tensorboard = false;
+    config.output.profile = false;
     config.to_toml().unwrap_or_default()
 }
 

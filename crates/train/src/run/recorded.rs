@@ -8,11 +8,12 @@ use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use serde::de::DeserializeOwned;
 
 use super::folder::{
-    CLASSES, CONFIG, GRAPH, GraphRecord, METRICS, PARTITION, Provenance, RELATIONS, SUMMARY,
+    CLASSES, CONFIG, GRAPH, GraphRecord, METRICS, PARTITION, PROFILE, Provenance, RELATIONS,
+    SUMMARY,
 };
 use super::summary::{Finished, Summary};
 use crate::evaluation::{ClassScores, Goal, RelationScores};
-use crate::telemetry::{EpochRecord, Verdict};
+use crate::telemetry::{EpochRecord, ProfileTotals, Verdict};
 
 /// Metrics that decide where a run file names none, by their keys among scores.
 const DECIDING: [&str; 3] = ["accuracy", "mrr", "rmse"];
@@ -41,6 +42,8 @@ pub struct Recorded {
     pub provenance: Option<Provenance>,
     /// The graph; none of runs of earlier versions.
     pub graph: Option<GraphRecord>,
+    /// Sums of its profile, if one was taken.
+    pub profile: Option<ProfileTotals>,
     /// The run's folder on this host.
     pub folder: PathBuf,
 }
@@ -60,6 +63,7 @@ impl Recorded {
             classes: None,
             provenance: None,
             graph: None,
+            profile: None,
             folder,
         }
     }
@@ -83,6 +87,7 @@ impl Recorded {
         run.history = history(&dir.join(METRICS))?;
         run.relations = unless_damaged(&dir.join(RELATIONS)).unwrap_or_default();
         run.classes = unless_damaged(&dir.join(CLASSES));
+        run.profile = unless_damaged(&dir.join(PROFILE));
         let ended: Option<Summary> = optional(&dir.join(SUMMARY))?;
         run.finished = ended.is_some();
         run.summary = ended.unwrap_or_else(|| run.so_far());
@@ -101,6 +106,7 @@ impl Recorded {
             classes: classes.clone(),
             provenance: Provenance::read(folder).unwrap_or_default(),
             graph: unless_damaged(&folder.join(GRAPH)),
+            profile: unless_damaged(&folder.join(PROFILE)),
             ..Self::new(config.clone(), folder.clone())
         }
     }

@@ -36,6 +36,7 @@ use crate::run::watch::{Ending, Epochs, Watch};
 use crate::session::{Session, Threads, threads_each};
 use crate::state::{Progress, Start, TrainState};
 use crate::telemetry::EpochRecord;
+use crate::telemetry::profile::{Observed, Profiler};
 use crate::telemetry::prometheus::Metrics;
 use crate::telemetry::pulse::Pulse;
 
@@ -112,11 +113,15 @@ impl Registry {
         drop(checkpoint);
         let states: Vec<_> = states.into_iter().map(|state| Mutex::new(Some(state))).collect();
         let deadline = Duration::from_secs_f64(config.train.deadline_seconds);
-        let mut trained = local::run(workers, deadline, |comm| {
+        let profiler = Profiler::start(config, (workers, workers));
+        let trained = local::run(workers, deadline, |comm| {
             let state = states[comm.rank()].lock().unwrap_or_else(PoisonError::into_inner).take();
             let state = state.ok_or_else(|| Error::invalid("duplicate rank"))?;
             run.train(comm, workers, state, &metrics, &|record| watch.epoch(record))
-        })?;
+        });
+        // A run that stops early has one, too.
+        profiler.map_or(Ok(()), |profiler| profiler.finish(config, &run.folder))?;
+        let mut trained = trained?;
         let finished = run.finish(trained.swap_remove(0))?;
         ending.finish();
         Ok(finished)
@@ -213,9 +218,18 @@ impl Registry {
         tell_memory(comm.rank());
         // None asks another for rows and lists before all have told.
         comm.barrier("the first step")?;
+        let profiler = Profiler::start(&config, (1, comm.size()));
         let trained = run.train(comm, local_ranks, states.swap_remove(0), &metrics, &|record| {
             watch.epoch(record)
-        })?;
+        });
+        match profiler {
+            Some(profiler) if trained.is_ok() => profiler.finish_on(comm, &config, &run.folder)?,
+            Some(_) if lead => {
+                tracing::warn!("no profile: the ranks of this run did not end together")
+            }
+            _ => (),
+        }
+        let trained = trained?;
         // Others may still request features from this rank's server.
         comm.barrier("the end of training")?;
         let finished = lead.then(|| run.finish(trained)).transpose()?;
@@ -444,6 +458,8 @@ impl<'a> Run<'a> {
             home: &home(self.config, self.folder.dir())?,
             pulse: &pulse,
         };
+        let observed = Observed::new(comm);
+        let comm: &dyn Communicator = if self.config.output.profile { &observed } else { comm };
         let train = || self.task.train(&session, comm, state);
         let state = if lead { pulse.while_working(train)? } else { train()? };
         let rows = state.tables.into_iter().map(|table| table.into_best_on_first(comm));

@@ -6,8 +6,8 @@
 
 use std::time::Instant;
 
-use gnarl_common::Result;
 use gnarl_common::threads::pool;
+use gnarl_common::{Result, profile};
 use gnarl_engine::Communicator;
 use gnarl_nn::Mode;
 use gnarl_nn::optim::Optimizer;
@@ -145,6 +145,7 @@ impl Run<'_> {
         let joined = state.tables.iter().zip(&rows).map(|(table, own)| table.push(self.comm, own));
         let mut joined = joined.collect::<Result<Vec<_>>>()?;
         tally.stages.reduce += start.elapsed().as_secs_f64();
+        let _span = profile::stage("update");
         let start = Instant::now();
         let (dense, sums) = dense.split_at_mut(state.params.len());
         let weight = totals::weight(sums) as f32;

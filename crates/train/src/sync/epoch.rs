@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_common::{Result, profile};
 use gnarl_config::{Precision as Configured, RunConfig};
 use gnarl_engine::Communicator;
 use gnarl_nn::{Mode, Params, Precision};
@@ -17,6 +17,7 @@ use crate::pipeline::Deliveries;
 use crate::session::Session;
 use crate::state::TrainState;
 use crate::step::{AnyStep, BatchLoss, Gradients};
+use crate::telemetry::profile::{COMPUTE, EVALUATE};
 use crate::telemetry::{EpochRecord, Figures, Stages, Tally};
 
 /// The learning rate of `epoch` (from 1): schedules count epochs, so that they do not depend on
@@ -45,7 +46,7 @@ pub(super) fn consume(
     tally: &mut Tally,
 ) -> Result<(BatchSpec, BatchLoss)> {
     let start = Instant::now();
-    let delivery = deliveries.next()?;
+    let delivery = profile::stage("wait for a batch").within(|| deliveries.next())?;
     tally.stages.wait += start.elapsed().as_secs_f64();
     tally.stages.add(delivery.stages);
     let start = Instant::now();
@@ -62,7 +63,8 @@ pub(super) fn consume(
     let (start, before) = (Instant::now(), step.exchanges().unwrap_or_default());
     faults::reached("compute");
     let inputs = (delivery.spec.graph, embeddings);
-    let loss = pool.install(|| batch.gradient(params, inputs, mode, gradients))?;
+    let gradient = || pool.install(|| batch.gradient(params, inputs, mode, gradients));
+    let loss = profile::stage(COMPUTE).within(gradient)?;
     let seconds = start.elapsed().as_secs_f64();
     let mut exchange = 0.0;
     match step.exchanges() {
@@ -150,7 +152,8 @@ pub(super) fn close_epochs(
         session.pulse.doing("evaluating");
         faults::reached("evaluate");
         let start = Instant::now();
-        let evaluation = step.evaluate(state, comm, session.threads)?;
+        let evaluate = || step.evaluate(state, comm, session.threads);
+        let evaluation = profile::stage(EVALUATE).within(evaluate)?;
         keeper.evaluated(start.elapsed());
         keeper.finite(state, "the validation loss", evaluation.valid_loss, epoch)?;
         state.evaluate(&evaluation, session.goal, session.config.train.patience);

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use gnarl_common::Result;
 use gnarl_common::threads::pool;
+use gnarl_common::{Result, profile};
 use gnarl_config::AverageSection;
 use gnarl_engine::Communicator;
 use gnarl_nn::Params;
@@ -237,6 +237,7 @@ impl Trainer<'_> {
             tally.loss += loss.sum;
             tally.weight += loss.weight;
             let start = Instant::now();
+            let update = profile::stage("update");
             if loss.weight > 0.0 {
                 let (weight, mut rows) = (loss.weight as f32, replicas.sum(&rows)?);
                 let sparse = rows.iter_mut().flat_map(|summed| summed.grads_mut());
@@ -254,6 +255,7 @@ impl Trainer<'_> {
                     replicas.apply(&rows, rate);
                 });
             }
+            drop(update);
             tally.stages.compute += start.elapsed().as_secs_f64();
             let added = tally.since(&counted);
             self.session.meter.step(&added);

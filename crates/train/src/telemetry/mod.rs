@@ -1,10 +1,11 @@
 //! Telemetry of a run: epoch records, stage times, load balance, bottlenecks, heartbeat messages,
-//! Prometheus, TensorBoard.
+//! Prometheus, TensorBoard, profiles.
 
 pub(crate) mod bottleneck;
 pub(crate) mod load_balance;
 mod numbers;
 pub(crate) mod processor;
+pub(crate) mod profile;
 pub mod prometheus;
 pub mod pulse;
 pub(crate) mod record;
@@ -15,6 +16,7 @@ mod tensorboard;
 pub use bottleneck::Verdict;
 pub use load_balance::Balance;
 pub(crate) use numbers::short;
+pub use profile::{ProfileTotals, Rates, Total};
 pub use prometheus::{Meter, Metrics};
 pub use pulse::Pulse;
 pub use record::{EpochRecord, ExchangedBytes};

@@ -16,6 +16,7 @@ mod link_encoder;
 mod links;
 mod precision;
 mod prepared;
+mod profile;
 mod read_ahead;
 mod registry;
 mod regression;

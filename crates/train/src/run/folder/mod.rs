@@ -26,7 +26,9 @@ use crate::telemetry::EventFile;
 
 pub use begin::Begin;
 pub use graph::{GraphRecord, MOST_READ, Unmeasured};
-pub use names::{CLASSES, CONFIG, GRAPH, METRICS, MODEL, PARTITION, RELATIONS, REPORT, SUMMARY};
+pub use names::{
+    CLASSES, CONFIG, GRAPH, METRICS, MODEL, PARTITION, PROFILE, RELATIONS, REPORT, SUMMARY, TRACE,
+};
 pub use provenance::{PROVENANCE, Provenance};
 
 use metrics_file::MetricsFile;

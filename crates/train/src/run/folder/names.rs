@@ -14,6 +14,10 @@ pub const RELATIONS: &str = "relations.json";
 pub const CLASSES: &str = "classes.json";
 /// The graph: counts, classes, splits.
 pub const GRAPH: &str = "graph.json";
+/// Sums of the spans of a profile.
+pub const PROFILE: &str = "profile.json";
+/// The spans of a profile.
+pub const TRACE: &str = "trace.json";
 /// Curves and pictures.
 pub const REPORT: &str = "report.html";
 /// The folder of events for TensorBoard.

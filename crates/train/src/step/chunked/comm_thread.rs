@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::thread::Scope;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use gnarl_common::{Error, Kind, Result};
+use gnarl_common::{Error, Kind, Result, profile};
 
 use crate::step::tensor_parallel::Columns;
 
@@ -38,7 +38,9 @@ impl<'a> CommThread<'a> {
     ) -> Result<CommThread<'s>> {
         let (send, parcels) = unbounded::<Parcel>();
         let (done, received) = unbounded();
+        let rank = profile::rank();
         let carry = move || {
+            profile::set_rank(rank);
             for (stage, parcel) in parcels {
                 let came = columns.carry(stage, parcel);
                 let failed = came.is_err();

@@ -1,0 +1,93 @@
+//! Spans, and the rank whose they are.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::recorder::{self, Ended};
+
+/// The kind of a span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A stage of a run, such as sampling.
+    Stage,
+    /// An operation on numbers, by all threads of its pool.
+    Kernel,
+    /// A collective, waiting for other ranks included.
+    Wait,
+}
+
+/// Work done in a span.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// Floating-point operations.
+    pub flops: f64,
+    /// Bytes read and written, or sent.
+    pub bytes: f64,
+}
+
+/// A span that lasts until it is dropped.
+#[must_use]
+pub struct Span(Option<Open>);
+
+struct Open {
+    kind: Kind,
+    name: Cow<'static, str>,
+    start: Instant,
+    work: Work,
+}
+
+impl Span {
+    /// Runs `work` within the span.
+    pub fn within<T>(self, work: impl FnOnce() -> T) -> T {
+        let done = work();
+        drop(self);
+        done
+    }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        if let Some(Open { kind, name, start, work }) = self.0.take() {
+            let took = start.elapsed();
+            recorder::add(Ended { kind, name, start, took, work, rank: rank() });
+        }
+    }
+}
+
+/// A stage of a run.
+pub fn stage(name: &'static str) -> Span {
+    open(Kind::Stage, || name.into(), Work::default)
+}
+
+/// An operation on numbers; its work is computed only while a profile is taken.
+pub fn kernel(name: &'static str, work: impl FnOnce() -> Work) -> Span {
+    open(Kind::Kernel, || name.into(), work)
+}
+
+/// A collective in which a rank sends so many bytes.
+pub fn wait(name: &str, bytes: usize) -> Span {
+    open(Kind::Wait, || name.to_owned().into(), || Work { flops: 0.0, bytes: bytes as f64 })
+}
+
+fn open(kind: Kind, name: impl FnOnce() -> Cow<'static, str>, work: impl FnOnce() -> Work) -> Span {
+    let open = || Open { kind, name: name(), work: work(), start: Instant::now() };
+    Span(recorder::is_taken().then(open))
+}
+
+thread_local! {
+    static RANK: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The rank of this thread's spans; 0 unless it was set.
+pub fn rank() -> usize {
+    RANK.get()
+}
+
+/// Sets the rank of this thread's spans. Threads that it starts for its work are given it by whoever starts them.
+pub fn set_rank(rank: usize) {
+    RANK.set(rank);
+}
