@@ -8,6 +8,7 @@ use super::Similarity;
 use super::similarity::{Pair, PairGrads};
 use crate::Tensor;
 use crate::kernel::elementwise::add_chunk;
+use crate::kernel::spans::over_edges;
 
 /// Queries per task.
 const ROWS: usize = 128;
@@ -99,6 +100,7 @@ pub fn score(
     groups: &Groups,
 ) -> Tensor {
     assert_eq!((queries.rows(), queries.cols()), (groups.queries(), candidates.cols()));
+    let _span = over_edges("scores", queries.rows() * groups.count, queries.cols(), 2.0);
     let mut out = Tensor::scratch(queries.rows(), groups.count);
     let runs = groups.runs();
     let tasks = cut(out.data_mut(), &runs, groups.count);
@@ -121,6 +123,8 @@ pub fn score_backward(
     scores: &Tensor,
     grads: &Tensor,
 ) -> (Tensor, Tensor, Vec<f32>) {
+    let _span =
+        over_edges("gradient of scores", queries.rows() * groups.count, queries.cols(), 4.0);
     if groups.are_own() {
         return own_backward(similarity, queries, candidates, groups, scores, grads);
     }

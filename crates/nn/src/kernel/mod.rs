@@ -13,6 +13,7 @@ pub(crate) mod precision;
 pub(crate) mod products;
 pub(crate) mod row_blocks;
 pub(crate) mod row_source;
+pub(crate) mod spans;
 pub(crate) mod widen;
 
 /// Defines a function compiled twice: for the baseline processor, and for AVX2 and FMA, chosen at

@@ -1,6 +1,5 @@
 //! Matrix products over all threads, one fixed chunk per task.
 
-use gnarl_common::profile::{self, Span, Work};
 use rayon::prelude::*;
 
 use super::chunks::each_chunk;
@@ -8,21 +7,13 @@ use super::elementwise::add_chunk;
 use super::filled_rows::FilledRows;
 use super::gemm::{Heads, View};
 use super::precision::{Precision, RightHeads};
+use super::spans::product;
 use crate::Tensor;
 
 /// Rows of a product computed by one task.
 pub(crate) const ROWS: usize = 512;
 /// Rows summed over by one task of [`add_at_b`].
 pub(crate) const DEPTH: usize = 2048;
-
-/// The span of a product that takes so many rows of its left side, each value of which is moved once.
-fn product(name: &'static str, Heads { heads, k, n }: Heads, rows: usize) -> Span {
-    profile::kernel(name, || {
-        let [heads, k, n, rows] = [heads, k, n, rows].map(|count| count as f64);
-        let values = heads * (rows * k + k * n + rows * n);
-        Work { flops: 2.0 * heads * rows * k * n, bytes: 4.0 * values }
-    })
-}
 
 /// `out = a · b` in chunks of rows, head by head; `out` is contiguous. `epilogue` sees each chunk
 /// of the result while it is in cache.

@@ -4,6 +4,7 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::kernel::spans::over_values;
 use crate::kernel::{elementwise, math, multiversion};
 use crate::{Tape, Tensor, Var};
 
@@ -48,8 +49,10 @@ impl Tape<'_> {
 
     /// Applies an activation function to `y`, the value of `x`.
     fn activated(&mut self, x: Var, mut y: Tensor, activation: Activation) -> Var {
+        let span = over_values("activation", y.data().len());
         elementwise::each(y.data_mut(), |chunk| forward(chunk, activation));
         let saved = Saved::new(&y, activation, self.is_training() && self.needs_grad(x));
+        drop(span);
         self.push(y, self.needs_grad(x), move |grads, mut grad| {
             saved.backward(&mut grad);
             grads.add(x, grad);
@@ -85,6 +88,8 @@ impl Saved {
 
     /// Converts the gradient of the result into that of the argument, in place.
     pub(crate) fn backward(&self, grad: &mut Tensor) {
+        let over = || over_values("gradient of activation", grad.data().len());
+        let _span = (!matches!(self, Self::Nothing)).then(over);
         match self {
             Self::Nothing => {}
             Self::Positive(bits) => {

@@ -7,6 +7,7 @@ use gnarl_common::rng::Key;
 use rayon::prelude::*;
 
 use crate::kernel::multiversion;
+use crate::kernel::spans::over_values;
 use crate::{Tape, Tensor, Var};
 
 /// Rows per task.
@@ -57,6 +58,7 @@ impl Mask {
         if cols == 0 {
             return;
         }
+        let _span = over_values("dropout", x.data().len());
         let chunks = x.data_mut().par_chunks_mut(ROWS * cols).zip(ids.par_chunks(ROWS));
         chunks.for_each(|(x, ids)| mask_rows(x, None, ids, cols, self));
     }
@@ -66,6 +68,7 @@ impl Mask {
         if cols == 0 {
             return;
         }
+        let _span = over_values("dropout", x.len());
         let chunks = out.par_chunks_mut(ROWS * cols).zip(x.par_chunks(ROWS * cols));
         chunks.zip(ids.par_chunks(ROWS)).for_each(|((out, x), ids)| {
             mask_rows(out, Some(x), ids, cols, self);

@@ -8,6 +8,7 @@ use super::dropout::Mask;
 use crate::kernel::chunks::each_chunk;
 use crate::kernel::gather::gather_sum;
 use crate::kernel::row_source::{Rows, add_scaled};
+use crate::kernel::spans::{over_edges, over_values};
 use crate::kernel::{math, multiversion};
 use crate::{Lists, Tape, Tensor, Var};
 
@@ -85,12 +86,15 @@ impl<'b> Tape<'b> {
     pub fn edge_softmax(&mut self, block: &'b impl Lists, scores: Var) -> Var {
         let (edges, heads) = self.shape(scores);
         assert_eq!(edges, block.num_edges(), "edge_softmax: one row an edge");
+        let span = over_edges("edge softmax", edges, heads, 4.0);
         let mut y = self.value(scores).clone();
         by_destination(y.data_mut(), block, heads, |first, last, out| {
             softmax_chunk(out, heads, &block.indptr()[first..=last]);
         });
+        drop(span);
         let saved = y.clone();
         self.push(y, self.needs_grad(scores), move |grads, mut grad| {
+            let _span = over_edges("gradient of edge softmax", edges, heads, 4.0);
             by_destination(grad.data_mut(), block, heads, |first, last, out| {
                 let from = block.indptr()[first] as usize * heads;
                 let y = &saved.data()[from..from + out.len()];
@@ -159,6 +163,7 @@ fn weighted_list_sums(
     factor: &(impl Fn(usize) -> f32 + Sync),
 ) -> Tensor {
     let cols = edges.cols();
+    let _span = over_edges("sum of edges", edges.rows(), cols, 1.0);
     let mut sums = Tensor::scratch(block.num_dst(), cols);
     if cols > 0 {
         each_chunk(sums.data_mut(), ROWS * cols, &|i, out| {
@@ -170,6 +175,7 @@ fn weighted_list_sums(
 
 fn drop_edges(values: &mut Tensor, block: &Block, mask: Mask) {
     let heads = values.cols();
+    let _span = over_values("dropout", values.data().len());
     by_destination(values.data_mut(), block, heads, |first, last, out| {
         let mut rows = out.chunks_exact_mut(heads);
         for d in first..last {

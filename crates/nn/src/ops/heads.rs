@@ -3,6 +3,7 @@
 use super::edge::by_destination;
 use crate::kernel::chunks::each_chunk;
 use crate::kernel::row_source::add_scaled;
+use crate::kernel::spans::over_edges;
 use crate::kernel::{multiversion, prefetch};
 use crate::{Lists, Tape, Tensor, Var};
 
@@ -58,6 +59,7 @@ impl<'b> Tape<'b> {
 /// `out[d, h] = Σ_e weights[e, h] · x[source of e, h]`.
 pub(super) fn forward(block: &impl Lists, x: &Tensor, weights: &Tensor, shape: Shape) -> Tensor {
     let cols = shape.heads * shape.width;
+    let _span = over_edges("sum of rows", block.num_edges(), cols, 2.0);
     let mut y = Tensor::scratch(block.num_dst(), cols);
     if cols > 0 {
         each_chunk(y.data_mut(), ROWS * cols, &|i, out| {
@@ -76,6 +78,7 @@ pub(super) fn to_sources(
     to: (usize, usize),
     shape: Shape,
 ) -> Tensor {
+    let _span = over_edges("sum of rows", block.num_edges(), to.1, 2.0);
     let mut out = Tensor::zeros(to.0, to.1);
     if to.1 > 0 {
         each_chunk(out.data_mut(), ROWS * to.1, &|i, out| {

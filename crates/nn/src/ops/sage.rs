@@ -1,6 +1,7 @@
 //! A GraphSAGE layer in one pass: mean of the neighbors, one product for both halves, bias,
 //! activation and dropout (Hamilton et al., NeurIPS 2017, Algorithm 1 with the mean aggregator).
 
+use gnarl_common::profile::{self, Span, Work};
 use gnarl_graph::blocks::Block;
 use rayon::prelude::*;
 
@@ -97,6 +98,7 @@ impl Sage<'_> {
         if n == 0 {
             return y;
         }
+        let _span = self.span("GraphSAGE layer", self.block.num_edges(), 1);
         let weight = View::rows(self.weight, n);
         let weight = &Right::new(self.precision, weight, (2 * k, n));
         if cat.rows() == 0 || k == 0 {
@@ -112,6 +114,18 @@ impl Sage<'_> {
             });
         }
         y
+    }
+
+    /// The span of sums over so many edges, and of products with the weight or of its size.
+    fn span(&self, name: &'static str, edges: usize, products: usize) -> Span {
+        profile::kernel(name, || {
+            let [edges, k, n, products] = [edges, self.k, self.n, products].map(|all| all as f64);
+            let lists = self.block.num_dst() as f64;
+            Work {
+                flops: 2.0 * edges * k + 4.0 * products * lists * k * n,
+                bytes: 4.0 * (edges * (k + 1.0) + products * (2.0 * (lists + n) * k + lists * n)),
+            }
+        })
     }
 
     fn forward_chunk(
@@ -150,6 +164,8 @@ impl Sage<'_> {
         to_cat: Option<&mut Tensor>,
     ) -> (Vec<Tensor>, Vec<Vec<f32>>) {
         let (k, n) = (self.k, self.n);
+        let products = if to_cat.is_some() { 2 } else { 1 };
+        let _span = self.span("gradient of GraphSAGE layer", 0, products);
         let transposed = View::rows(self.weight, n).t();
         let transposed =
             to_cat.is_some().then(|| Right::new(self.precision, transposed, (n, 2 * k)));

@@ -5,9 +5,10 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::kernel::elementwise::{add_chunk, column_sums};
-use crate::kernel::gemm::View;
+use crate::kernel::gemm::{Heads, View};
 use crate::kernel::precision::Precision;
 use crate::kernel::products::add_in_order;
+use crate::kernel::spans::product;
 use crate::relations::Span;
 use crate::{Tape, Tensor, Var};
 
@@ -20,14 +21,6 @@ const DEPTH: usize = 2048;
 struct Piece {
     rows: Range<usize>,
     weight: usize,
-}
-
-/// Shape of each weight: `k × heads·n`, in head `h` columns `h·k..` of a row meet columns `h·n..`.
-#[derive(Clone, Copy)]
-struct Shape {
-    heads: usize,
-    k: usize,
-    n: usize,
 }
 
 impl<'b> Tape<'b> {
@@ -48,7 +41,7 @@ impl<'b> Tape<'b> {
     pub fn span_linear_heads(&mut self, x: Var, w: Var, spans: &'b [Span], heads: usize) -> Var {
         let ((rows, cols), (weight_rows, out)) = (self.shape(x), self.shape(w));
         assert!(heads > 0 && cols % heads == 0 && out % heads == 0, "span_linear: {heads} heads");
-        let shape = Shape { heads, k: cols / heads, n: out / heads };
+        let shape = Heads { heads, k: cols / heads, n: out / heads };
         let weights = spans.iter().map(|span| span.weight + 1).max().unwrap_or(0);
         assert!(
             weights * shape.k <= weight_rows,
@@ -61,6 +54,7 @@ impl<'b> Tape<'b> {
         assert_eq!(end, rows, "spans cover the rows");
         let (left, right) = (self.value(x).clone(), self.value(w).clone());
         let precision = self.precision();
+        let span = product("product by relation", shape, rows);
         let mut y = Tensor::scratch(rows, out);
         by_piece(y.data_mut(), out, &pieces(spans, ROWS), |piece, y| {
             let a = View::rows(left.data(), cols).skip(piece.rows.start);
@@ -71,6 +65,7 @@ impl<'b> Tape<'b> {
                 precision.product(&mut y[h * shape.n..], out, sizes, a, b);
             }
         });
+        drop(span);
         self.push(y, self.needs_grad(x) || self.needs_grad(w), move |grads, grad| {
             if grads.wants(w) {
                 grads.add(w, weight_grad(precision, &left, &grad, spans, shape, weight_rows));
@@ -123,10 +118,11 @@ fn input_grad(
     grad: &Tensor,
     weight: &Tensor,
     spans: &[Span],
-    shape: Shape,
+    shape: Heads,
 ) -> Tensor {
-    let Shape { heads, k, n } = shape;
+    let Heads { heads, k, n } = shape;
     let (cols, out) = (heads * k, heads * n);
+    let _span = product("product of gradients by relation", shape, grad.rows());
     let mut to_x = Tensor::scratch(grad.rows(), cols);
     by_piece(to_x.data_mut(), cols, &pieces(spans, ROWS), |piece, to_x| {
         let a = View::rows(grad.data(), out).skip(piece.rows.start);
@@ -145,11 +141,12 @@ fn weight_grad(
     x: &Tensor,
     grad: &Tensor,
     spans: &[Span],
-    shape: Shape,
+    shape: Heads,
     rows: usize,
 ) -> Tensor {
-    let Shape { heads, k, n } = shape;
+    let Heads { heads, k, n } = shape;
     let (cols, out) = (heads * k, heads * n);
+    let _span = product("gradient of weights by relation", shape, x.rows());
     let mut pieces = pieces(spans, DEPTH);
     pieces.sort_by_key(|piece| piece.weight);
     let mut to_w = Tensor::zeros(rows, out);

@@ -14,9 +14,9 @@ const MOST: usize = 30;
 pub(super) fn tables(profile: &ProfileTotals) -> String {
     let Rates { threads, gflops, gather_gbps, stream_gbps } = profile.rates;
     let mut out = format!(
-        "<p>{} of a rank's time were recorded. The machine's {threads} threads of a rank reach {gflops:.1} GFLOP/s in \
-         products, {gather_gbps:.1} GB/s in sums of rows from anywhere and {stream_gbps:.1} GB/s in adjacent values, measured \
-         after the run. <code>trace.json</code> has {}: open it at ui.perfetto.dev.</p>",
+        "<p>{} of each rank were recorded. Threads of a rank ({threads}) reach {gflops:.1} GFLOP/s in products, \
+         {gather_gbps:.1} GB/s in sums of rows from anywhere and {stream_gbps:.1} GB/s in adjacent values, as measured after the \
+         run: the shares below are of the first two. <code>trace.json</code> has {}; open it at ui.perfetto.dev.</p>",
         seconds(profile.seconds),
         match profile.left {
             0 => "all spans".into(),
@@ -28,7 +28,6 @@ pub(super) fn tables(profile: &ProfileTotals) -> String {
         "<p>Kernels take {} of the time of computing.</p>",
         percent(profile.kernel_share())
     );
-    out += "<div class=\"pair\">";
     let rated = |total: &Total| {
         let share = |rate: f64, of: f64| percent(if of > 0.0 { rate / of } else { 0.0 });
         format!(
@@ -39,8 +38,9 @@ pub(super) fn tables(profile: &ProfileTotals) -> String {
             share(total.gbps, gather_gbps)
         )
     };
-    let rates = "<td>GFLOP/s</td><td>of products</td><td>GB/s</td><td>of sums</td>";
+    let rates = "<td>GFLOP/s</td><td>share</td><td>GB/s</td><td>share</td>";
     out += &table("kernel", rates, &profile.of_all_ranks(Kind::Kernel), &rated);
+    out += "<div class=\"pair\">";
     out += &table("stage", "", &profile.of_all_ranks(Kind::Stage), &|_| String::new());
     let waits: Vec<Total> =
         profile.spans.iter().filter(|span| span.kind == Kind::Wait).cloned().collect();

@@ -1,7 +1,10 @@
+use gnarl_common::profile::Kind;
 use gnarl_graph::inspect::Overview;
 use gnarl_partition::{PartCounts, PartitionManifest, PartitionReport, SourceInfo};
 use gnarl_train::evaluation::{ClassCount, ClassScores, Scores};
-use gnarl_train::{EpochRecord, GraphRecord, Recorded, Stages, Summary, Unmeasured};
+use gnarl_train::{
+    EpochRecord, GraphRecord, ProfileTotals, Rates, Recorded, Stages, Summary, Total, Unmeasured,
+};
 
 use super::*;
 use crate::page::REPORT;
@@ -193,6 +196,38 @@ fn relations_have_a_table() {
     assert!(!page.contains("less frequent"));
     done.relations = (0..1000).map(row).collect();
     assert!(checked(&done).contains("700 less frequent relations"));
+}
+
+#[test]
+fn profiles_have_tables_of_kernels_stages_and_collectives() {
+    let span = |rank: usize, kind, name: &str| Total {
+        rank,
+        kind,
+        name: name.into(),
+        count: 1200,
+        seconds: 0.5,
+        longest: 0.01,
+        gflops: 20.0,
+        gbps: 3.0,
+    };
+    let rates = Rates { threads: 2, gflops: 80.0, gather_gbps: 6.0, stream_gbps: 12.0 };
+    let spans = [0, 1].into_iter().flat_map(|rank| {
+        [
+            span(rank, Kind::Stage, "compute"),
+            span(rank, Kind::Kernel, "product"),
+            span(rank, Kind::Wait, "gradients <of> all"),
+        ]
+    });
+    let profile = ProfileTotals { seconds: 4.0, rates, left: 7, spans: spans.collect() };
+    let page = checked(&Recorded { profile: Some(profile), ..finished(3) });
+    assert!(page.contains("<h2>Profile</h2>") && page.contains("not the last 7"));
+    // Of both ranks, at a quarter of the rate of products and half of that of sums.
+    let kernel = "<th>product</th><td>2,400</td><td>1.00 s</td><td>10.0 ms</td><td>20.0</td><td>25.0 %</td><td>3.0</td><td>50.0 %</td>";
+    let of_digits = |text: &str| text.replace(['\u{202f}', '\u{2009}', ','], "");
+    assert!(of_digits(&page).contains(&of_digits(kernel)), "{page}");
+    assert!(page.contains("Kernels take 100"));
+    assert_eq!(page.matches("gradients &lt;of&gt; all").count(), 2);
+    assert!(!checked(&finished(3)).contains("<h2>Profile</h2>"));
 }
 
 #[test]

@@ -8,10 +8,11 @@ use gnarl_graph::blocks::Block;
 use rayon::prelude::*;
 
 use super::kept::Kept;
-use super::{AHEAD, Drawn, EdgeAttention, ROWS, exponentials, leaky, over_edges, parts};
+use super::{AHEAD, Drawn, EdgeAttention, ROWS, exponentials, leaky, parts};
 use crate::kernel::chunks::each_chunk;
 use crate::kernel::elementwise;
 use crate::kernel::row_source::add_scaled;
+use crate::kernel::spans::over_edges;
 use crate::kernel::{multiversion, prefetch};
 use crate::ops::heads::dot;
 use crate::{ParamId, Tape, Tensor, Var};
@@ -80,7 +81,7 @@ impl Dynamic<'_> {
     /// The weighted sums, and the coefficients before dropout.
     fn sums(&self) -> (Tensor, Tensor) {
         let cols = self.heads * self.width;
-        let _span = over_edges("attention", self.block, cols, 6.0);
+        let _span = over_edges("attention", self.block.num_edges(), cols, 6.0);
         let mut y = Tensor::scratch(self.block.num_dst(), cols);
         let mut weights = Tensor::scratch(self.block.num_edges(), self.heads);
         let all = parts(self.block, weights.data_mut(), y.data_mut(), (self.heads, cols));
@@ -99,7 +100,7 @@ impl Dynamic<'_> {
         grad: &Tensor,
     ) -> (Tensor, Vec<Vec<f32>>) {
         let cols = self.heads * self.width;
-        let _span = over_edges("gradient of attention", self.block, cols, 8.0);
+        let _span = over_edges("gradient of attention", self.block.num_edges(), cols, 8.0);
         let mut out = Tensor::scratch(self.block.num_dst(), cols);
         let all = parts(self.block, to_edges.data_mut(), out.data_mut(), (self.heads, cols));
         let sums = all.into_par_iter().map(|(first, to_edges, out)| {
@@ -113,7 +114,7 @@ impl Dynamic<'_> {
 
     /// The gradient of the sources' rows.
     fn to_sources(&self, to_edges: &Tensor, weights: &Tensor, grad: &Tensor) -> Tensor {
-        let _span = over_edges("gradient of attention", self.block, grad.cols(), 6.0);
+        let _span = over_edges("gradient of attention", self.block.num_edges(), grad.cols(), 6.0);
         let mut out = Tensor::scratch(self.source.rows(), self.source.cols());
         each_chunk(out.data_mut(), ROWS * self.source.cols(), &|i, out| {
             source_grads(out, i * ROWS, self, to_edges, weights, grad);

@@ -6,7 +6,6 @@ mod additive;
 mod dynamic;
 mod kept;
 
-use gnarl_common::profile::{self, Span, Work};
 use gnarl_common::rng::Key;
 use gnarl_graph::blocks::Block;
 
@@ -58,14 +57,6 @@ fn parts<'a>(
         lists = other_lists;
     }
     parts
-}
-
-/// The span of a pass over all edges that reads a row of so many columns for each, and does `flops` for each of its values.
-fn over_edges(name: &'static str, block: &Block, cols: usize, flops: f64) -> Span {
-    profile::kernel(name, || {
-        let values = (block.num_edges() * cols) as f64;
-        Work { flops: flops * values, bytes: 4.0 * (values + block.num_edges() as f64) }
-    })
 }
 
 #[inline(always)]
