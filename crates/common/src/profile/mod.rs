@@ -15,8 +15,10 @@
 //! assert_eq!((profile.sums[1].kind, profile.sums[1].work.flops), (Kind::Kernel, 2e9));
 //! ```
 
+mod kind;
 mod recorder;
 mod span;
 
+pub use kind::{Kind, Work};
 pub use recorder::{Profile, Recorded, Sum, Taking, Thread};
-pub use span::{Kind, Span, Work, kernel, rank, set_rank, stage, wait};
+pub use span::{Span, kernel, rank, set_rank, stage, wait};

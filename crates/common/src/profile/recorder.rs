@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::span::{Kind, Work};
+use super::kind::{Kind, Work};
 
 /// True while spans are recorded.
 static TAKEN: AtomicBool = AtomicBool::new(false);

@@ -17,14 +17,10 @@ use gnarl_engine::Communicator;
 use gnarl_planner::measure_by;
 
 pub(crate) use observed::Observed;
+pub(crate) use totals::{COMPUTE, EVALUATE};
 pub use totals::{ProfileTotals, Rates, Total};
 
 use crate::run::folder::{PROFILE, RunFolder, TRACE};
-
-/// The stage of forward and backward passes.
-pub(crate) const COMPUTE: &str = "compute";
-/// The stage of evaluations.
-pub(crate) const EVALUATE: &str = "evaluate";
 
 /// Most spans of all ranks in a trace: as many as viewers open at ease.
 const MOST: usize = 1 << 19;

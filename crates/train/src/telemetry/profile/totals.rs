@@ -7,8 +7,12 @@ use gnarl_common::profile::{Kind, Profile, Sum};
 use gnarl_common::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::{COMPUTE, EVALUATE};
 use crate::run::checkpoint::atomic_write;
+
+/// The stage of forward and backward passes.
+pub(crate) const COMPUTE: &str = "compute";
+/// The stage of evaluations.
+pub(crate) const EVALUATE: &str = "evaluate";
 
 /// The sums of a profile, as `profile.json` has them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
