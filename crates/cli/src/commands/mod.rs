@@ -18,6 +18,8 @@ mod security;
 pub mod serve;
 pub mod serve_model;
 pub mod train;
+#[cfg(feature = "serve")]
+mod watched;
 pub mod work;
 
 use std::ffi::OsString;
@@ -35,7 +37,7 @@ pub fn run(command: Command, words: &[OsString]) -> Result<Value> {
         Command::Partition(args) => checked(|| partition::run(&args)),
         Command::Plan(args) => checked(|| plan::run(&args)),
         Command::Train(args) => train::run(&args, words),
-        Command::Sample(args) => sample::run(&args),
+        Command::Sample(args) => checked(|| sample::run(&args)),
         Command::Work(args) => work::run(&args),
         Command::Repeat(args) => bench::accuracy::run(&args),
         Command::Compare(args) => compare::run(&args),

@@ -203,7 +203,7 @@ fn the_profile_of_processes_has_all_ranks() {
     let events = read("trace.json")["traceEvents"].as_array().unwrap().clone();
     let totals = read("profile.json")["spans"].as_array().unwrap().clone();
     for rank in 0..2 {
-        for name in ["sample", "product", "gradients"] {
+        for name in ["sample", "matrix product", "gradients"] {
             let is_span = |event: &&Value| event["pid"] == rank && event["name"] == name;
             assert!(events.iter().any(|event| is_span(&event)), "{rank}: {name}");
             let is_total = |total: &&Value| total["rank"] == rank && total["name"] == name;
@@ -212,7 +212,9 @@ fn the_profile_of_processes_has_all_ranks() {
         }
     }
     let report = std::fs::read_to_string(bench.run.join("report.html")).unwrap();
-    assert!(report.contains(">Profile</h2>") && report.contains("gradient of weights"));
+    assert!(
+        report.contains(">Profile</h2>") && report.contains("matrix product (weight gradient)")
+    );
     assert!(text(&output.stderr).contains("ui.perfetto.dev"));
 }
 

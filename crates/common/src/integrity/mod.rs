@@ -3,8 +3,8 @@
 //! **In:** the values of a file and the checksum that was taken of them ([`expect`]). **Out:** an error that names the file if
 //! they differ: at once for a small file; for a larger one in the background ([`in_background`]), where a comparison takes a
 //! fiftieth of the time and of the disk, or when all must be known ([`finish`]). Without the background, as in processes that
-//! only import the library, larger files are not compared. A file is compared once while there is a background, and again if it
-//! was written to since.
+//! only import the library, larger files are not compared. A file is compared once while it is mapped, and again if it was written
+//! to since.
 //!
 //! ```
 //! use gnarl_common::integrity::{self, Sealed};
@@ -36,7 +36,7 @@ pub use sealed::{Sealed, damaged};
 /// Bytes up to which a file is compared at once.
 const SMALL: u64 = 4 << 20;
 
-/// Files of which those that are not mapped any more are forgotten.
+/// Number of files from which on small ones are forgotten that are not mapped any more.
 const MANY: usize = 1024;
 
 /// Most bytes that are compared before a result is final: others may wait for it.
@@ -50,7 +50,7 @@ struct Files {
     /// Those that were compared or wait for it, by their digests.
     known: Mutex<HashMap<u64, Mapped>>,
     queue: Queue,
-    /// Whoever compares files that were written to: ranks of a process have the same ones.
+    /// Held while files that were written to are compared: ranks of a process have the same ones.
     comparing: Mutex<()>,
     /// True once the log has a word about files that are not compared.
     told: AtomicBool,
@@ -97,7 +97,8 @@ pub fn expect(sealed: Sealed, map: &Arc<Mmap>) -> Result<()> {
     }
     let mut files = known();
     if files.len() >= MANY && files.len().is_power_of_two() {
-        files.retain(|_, of| of.is_mapped());
+        // Larger ones are few, and may still wait.
+        files.retain(|_, of| of.is_mapped() || of.sealed.num_bytes() > SMALL);
     }
     files.insert(digest, Mapped { sealed, maps: vec![Arc::downgrade(map)] });
     Ok(())
@@ -154,12 +155,14 @@ pub fn unchanged() -> Result<()> {
         let renewed = sealed.renewed();
         match most.checked_sub(sealed.num_bytes()) {
             Some(left) => {
-                sealed.check().map_err(replaced)?;
+                check_again(&sealed)?;
                 most = left;
             }
             None => drop(FILES.queue.push(renewed.clone())),
         }
-        renew(digest, renewed);
+        if sealed.is_same() {
+            renew(digest, renewed);
+        }
     }
     Ok(())
 }
@@ -167,7 +170,7 @@ pub fn unchanged() -> Result<()> {
 /// The error of a file that was written to while it was mapped, and has other values since, if there is one. It is known to be
 /// damaged from then on.
 pub fn written_to() -> Option<Error> {
-    let error = changed().iter().find_map(|(_, sealed)| sealed.check().err()).map(replaced)?;
+    let error = changed().iter().find_map(|(_, sealed)| check_again(sealed).err())?;
     FILES.queue.note_damage(error.clone());
     Some(error)
 }
@@ -187,8 +190,14 @@ fn renew(digest: u64, renewed: Sealed) {
     known.or_insert(Mapped { sealed: renewed, maps: Vec::new() }).maps.extend(maps);
 }
 
-fn replaced(error: Error) -> Error {
-    error.hint("replace files by renaming new ones over them; go on with --resume")
+/// Compares a file that was written to; one that another file has replaced meanwhile is nobody's damage.
+fn check_again(sealed: &Sealed) -> Result<()> {
+    match sealed.check() {
+        Err(error) if sealed.is_same() => {
+            Err(error.hint("replace files by renaming new ones over them; go on with --resume"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Compares the checksums that were not compared yet before a result is final, as far as the files fit the memory that is

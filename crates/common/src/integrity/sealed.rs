@@ -158,15 +158,19 @@ impl Sealed {
         }
     }
 
-    /// Returns whether the file was written to since it was opened, under its mapping: as long as there is one, the number of
-    /// the file is given to no other, and tells it where systems know no time at which files were made.
-    pub(super) fn is_changed(&self) -> bool {
+    /// Returns whether the file that was opened is still at its path, while it is mapped: no other one has its number as long
+    /// as it is, and so this holds where systems know no time at which files were made.
+    pub(super) fn is_same(&self) -> bool {
         let (Some(now), Some(opened)) = (Stamp::of(&self.path), &self.opened) else {
             return false;
         };
         let births = now.born.zip(opened.born);
-        let is_same = now.inode == opened.inode && births.is_none_or(|(now, then)| now == then);
-        cfg!(unix) && is_same && now != *opened
+        cfg!(unix) && now.inode == opened.inode && births.is_none_or(|(now, then)| now == then)
+    }
+
+    /// Returns whether the file was written to since it was opened, under its mapping.
+    pub(super) fn is_changed(&self) -> bool {
+        self.is_same() && Stamp::of(&self.path) != self.opened
     }
 }
 

@@ -10,8 +10,8 @@ pub enum Kind {
     Stage,
     /// An operation on numbers, by all threads of its pool.
     Kernel,
-    /// A collective, waiting for other ranks included.
-    Wait,
+    /// An exchange with other ranks, waiting for them included.
+    Collective,
 }
 
 /// Work done in a span.
@@ -19,6 +19,6 @@ pub enum Kind {
 pub struct Work {
     /// Floating-point operations.
     pub flops: f64,
-    /// Bytes read and written, or sent.
+    /// Bytes read and written, or contributed to a collective.
     pub bytes: f64,
 }

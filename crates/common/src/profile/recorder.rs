@@ -37,7 +37,7 @@ pub(super) struct Ended {
     pub rank: usize,
 }
 
-/// What is recorded so far.
+/// The record so far.
 struct State {
     start: Instant,
     unix: Duration,
@@ -52,24 +52,24 @@ struct State {
 /// A recorded span.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// The place of its kind and name among [`Profile::sums`].
+    /// The place of the span's kind and name among [`Profile::sums`].
     pub sum: u32,
-    /// The place of its thread among [`Profile::threads`].
+    /// The place of the span's thread among [`Profile::threads`].
     pub thread: u32,
-    /// Nanoseconds from the start of the profile to its begin.
+    /// Nanoseconds from the start of the profile to that of the span.
     pub start: u64,
-    /// Nanoseconds from its begin to its end.
+    /// Nanoseconds that the span took.
     pub took: u64,
-    /// Its work.
+    /// Work done in the span.
     pub work: Work,
 }
 
 /// A thread with spans.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
-    /// The rank of its first span.
+    /// The rank of the thread's first span.
     pub rank: usize,
-    /// Its name.
+    /// The thread's name.
     pub name: String,
 }
 
@@ -78,17 +78,17 @@ pub struct Thread {
 pub struct Sum {
     /// The rank.
     pub rank: usize,
-    /// Their kind.
+    /// The kind of the spans.
     pub kind: Kind,
-    /// Their name.
+    /// The name of the spans.
     pub name: String,
-    /// Their number.
+    /// The number of the spans.
     pub count: u64,
-    /// Their time, in seconds.
+    /// Seconds of all spans together.
     pub seconds: f64,
-    /// The longest of them, in seconds.
+    /// Seconds of the longest span.
     pub longest: f64,
-    /// Their work.
+    /// Work done in all spans.
     pub work: Work,
 }
 
@@ -109,7 +109,7 @@ pub struct Profile {
     pub sums: Vec<Sum>,
 }
 
-/// A profile that is taken. Dropping it lets the spans go.
+/// A profile that is being taken, of all threads of the process. Dropping it lets the spans go.
 #[derive(Debug)]
 pub struct Taking(());
 
@@ -138,7 +138,10 @@ impl Taking {
     /// Ends the profile. Spans that have not ended are no part of it.
     pub fn finish(self) -> Profile {
         TAKEN.store(false, Ordering::Relaxed);
-        lock().take().map_or_else(Profile::default, State::finish)
+        let state = lock().take();
+        // The next profile may begin: it is not to be dropped with this one.
+        std::mem::forget(self);
+        state.map_or_else(Profile::default, State::finish)
     }
 }
 
@@ -225,7 +228,7 @@ fn nanoseconds(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{kernel, set_rank, stage, wait};
+    use crate::profile::{collective, kernel, set_rank, stage, without_kernels};
 
     #[test]
     fn spans_beyond_the_limit_are_in_the_sums() {
@@ -233,12 +236,13 @@ mod tests {
         let taking = Taking::start(3).unwrap();
         assert!(Taking::start(3).is_none());
         for bytes in 0..4 {
-            wait("gradients", bytes).within(|| std::thread::sleep(Duration::from_millis(2)));
+            collective("gradients", bytes).within(|| std::thread::sleep(Duration::from_millis(2)));
         }
         let other = || {
             set_rank(1);
             let work = || Work { flops: 3.0, bytes: 5.0 };
-            kernel("product", work).within(|| std::thread::sleep(Duration::from_millis(1)));
+            without_kernels(|| drop(kernel("unseen", work)));
+            kernel("matrix product", work).within(|| std::thread::sleep(Duration::from_millis(1)));
         };
         std::thread::Builder::new().name("compute-0".into()).spawn(other).unwrap().join().unwrap();
         let profile = taking.finish();

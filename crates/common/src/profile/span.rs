@@ -1,4 +1,4 @@
-//! Spans, and the rank whose they are.
+//! Spans, and the rank that they belong to.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -43,12 +43,23 @@ pub fn stage(name: &'static str) -> Span {
 
 /// An operation on numbers; its work is computed only while a profile is taken.
 pub fn kernel(name: &'static str, work: impl FnOnce() -> Work) -> Span {
-    open(Kind::Kernel, || name.into(), work)
+    match SILENT.get() {
+        true => Span(None),
+        false => open(Kind::Kernel, || name.into(), work),
+    }
 }
 
-/// A collective in which a rank sends so many bytes.
-pub fn wait(name: &str, bytes: usize) -> Span {
-    open(Kind::Wait, || name.to_owned().into(), || Work { flops: 0.0, bytes: bytes as f64 })
+/// Runs work of which each thread has a piece of its own: its kernels are no spans, which are those of all threads together.
+pub fn without_kernels<T>(work: impl FnOnce() -> T) -> T {
+    let before = SILENT.replace(true);
+    let done = work();
+    SILENT.set(before);
+    done
+}
+
+/// A collective to which a rank contributes so many bytes.
+pub fn collective(name: &str, bytes: usize) -> Span {
+    open(Kind::Collective, || name.to_owned().into(), || Work { flops: 0.0, bytes: bytes as f64 })
 }
 
 fn open(kind: Kind, name: impl FnOnce() -> Cow<'static, str>, work: impl FnOnce() -> Work) -> Span {
@@ -58,6 +69,8 @@ fn open(kind: Kind, name: impl FnOnce() -> Cow<'static, str>, work: impl FnOnce(
 
 thread_local! {
     static RANK: Cell<usize> = const { Cell::new(0) };
+    /// True while kernels of this thread are no spans.
+    static SILENT: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The rank of this thread's spans; 0 unless it was set.
@@ -65,7 +78,7 @@ pub fn rank() -> usize {
     RANK.get()
 }
 
-/// Sets the rank of this thread's spans. Threads that it starts for its work are given it by whoever starts them.
+/// Sets the rank of this thread's spans. A thread that starts others hands it on to them.
 pub fn set_rank(rank: usize) {
     RANK.set(rank);
 }

@@ -100,7 +100,7 @@ pub fn score(
     groups: &Groups,
 ) -> Tensor {
     assert_eq!((queries.rows(), queries.cols()), (groups.queries(), candidates.cols()));
-    let _span = over_edges("scores", queries.rows() * groups.count, queries.cols(), 2.0);
+    let _span = over_edges("decoder scores", queries.rows() * groups.count, queries.cols(), 2.0);
     let mut out = Tensor::scratch(queries.rows(), groups.count);
     let runs = groups.runs();
     let tasks = cut(out.data_mut(), &runs, groups.count);
@@ -124,7 +124,7 @@ pub fn score_backward(
     grads: &Tensor,
 ) -> (Tensor, Tensor, Vec<f32>) {
     let _span =
-        over_edges("gradient of scores", queries.rows() * groups.count, queries.cols(), 4.0);
+        over_edges("decoder scores (gradient)", queries.rows() * groups.count, queries.cols(), 4.0);
     if groups.are_own() {
         return own_backward(similarity, queries, candidates, groups, scores, grads);
     }

@@ -34,10 +34,13 @@ pub(crate) fn gather_rows<O: Offset>(
         return;
     }
     let lists = &indptr[first..=first + out.len() / cols];
-    let _span = profile::kernel("sum of rows", || {
+    let _span = profile::kernel("SpMM", || {
         let entries = lists.last().map_or(0, |last| last.at() - lists[0].at());
-        let bytes = entries * (table.row_bytes() + size_of::<u32>()) + size_of_val(out);
-        Work { flops: (2 * entries * cols) as f64, bytes: bytes as f64 }
+        let owned =
+            own.map_or(0, |(_, count, _)| count.clamp(first, first + out.len() / cols) - first);
+        let read = entries * (cols * table.value_bytes() + size_of::<u32>());
+        let bytes = read + owned * cols * size_of::<f32>() + size_of_val(out);
+        Work { flops: (2 * (entries + owned) * cols) as f64, bytes: bytes as f64 }
     });
     match row_blocks::plan(lists, indices, &table) {
         Some(plan) => each_of(out, cols, &plan.tasks, &|row, out| {

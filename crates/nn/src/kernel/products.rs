@@ -29,7 +29,7 @@ pub(crate) fn a_b(
     if cols == 0 {
         return;
     }
-    let _span = product("product", shape, out.len() / cols);
+    let _span = product("matrix product", shape, out.len() / cols);
     let right = RightHeads::new(precision, shape, b);
     each_chunk(out, ROWS * cols, &|i, out| {
         let a = a.skip(i * ROWS);
@@ -53,7 +53,7 @@ pub(crate) fn add_a_b(
     if cols == 0 {
         return;
     }
-    let _span = product("product", shape, out.len() / cols);
+    let _span = product("matrix product", shape, out.len() / cols);
     let right = RightHeads::new(precision, shape, b);
     each_chunk(out, ROWS * cols, &|i, out| {
         let (a, rows) = (a.skip(i * ROWS), out.len() / cols);
@@ -74,7 +74,7 @@ pub(crate) fn a_bt(precision: Precision, out: &mut [f32], shape: Heads, a: View<
     if cols == 0 {
         return;
     }
-    let _span = product("product of gradients", shape, out.len() / cols);
+    let _span = product("matrix product (input gradient)", shape, out.len() / cols);
     let right = RightHeads::transposed(precision, shape, b);
     each_chunk(out, ROWS * cols, &|i, out| right.product(out, a.skip(i * ROWS)));
 }
@@ -90,7 +90,7 @@ pub(crate) fn add_at_b(
     a: View<'_>,
     b: View<'_>,
 ) {
-    let _span = product("gradient of weights", shape, depth);
+    let _span = product("matrix product (weight gradient)", shape, depth);
     let Heads { heads, k, n } = shape;
     let cols = heads * n;
     let partial: Vec<Tensor> = (0..depth.div_ceil(DEPTH))

@@ -15,6 +15,9 @@ pub(crate) trait RowSource: Sync {
     /// Bytes from one row to the next.
     fn row_bytes(&self) -> usize;
 
+    /// Bytes of a value.
+    fn value_bytes(&self) -> usize;
+
     /// How many entries ahead rows are fetched into cache.
     fn ahead(&self) -> usize;
 
@@ -102,6 +105,10 @@ impl RowSource for Rows<'_> {
 
     fn row_bytes(&self) -> usize {
         self.stride * size_of::<f32>()
+    }
+
+    fn value_bytes(&self) -> usize {
+        size_of::<f32>()
     }
 
     fn ahead(&self) -> usize {

@@ -50,6 +50,10 @@ impl<W: Widen> RowSource for Widened<'_, W> {
         self.cols * size_of::<W>()
     }
 
+    fn value_bytes(&self) -> usize {
+        size_of::<W>()
+    }
+
     fn ahead(&self) -> usize {
         16
     }

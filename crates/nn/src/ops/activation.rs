@@ -88,7 +88,7 @@ impl Saved {
 
     /// Converts the gradient of the result into that of the argument, in place.
     pub(crate) fn backward(&self, grad: &mut Tensor) {
-        let over = || over_values("gradient of activation", grad.data().len());
+        let over = || over_values("activation (gradient)", grad.data().len());
         let _span = (!matches!(self, Self::Nothing)).then(over);
         match self {
             Self::Nothing => {}

@@ -94,7 +94,7 @@ impl<'b> Tape<'b> {
         drop(span);
         let saved = y.clone();
         self.push(y, self.needs_grad(scores), move |grads, mut grad| {
-            let _span = over_edges("gradient of edge softmax", edges, heads, 4.0);
+            let _span = over_edges("edge softmax (gradient)", edges, heads, 4.0);
             by_destination(grad.data_mut(), block, heads, |first, last, out| {
                 let from = block.indptr()[first] as usize * heads;
                 let y = &saved.data()[from..from + out.len()];
@@ -163,7 +163,7 @@ fn weighted_list_sums(
     factor: &(impl Fn(usize) -> f32 + Sync),
 ) -> Tensor {
     let cols = edges.cols();
-    let _span = over_edges("sum of edges", edges.rows(), cols, 1.0);
+    let _span = over_edges("edge sums", edges.rows(), cols, 1.0);
     let mut sums = Tensor::scratch(block.num_dst(), cols);
     if cols > 0 {
         each_chunk(sums.data_mut(), ROWS * cols, &|i, out| {

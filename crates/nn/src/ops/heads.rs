@@ -59,7 +59,7 @@ impl<'b> Tape<'b> {
 /// `out[d, h] = Σ_e weights[e, h] · x[source of e, h]`.
 pub(super) fn forward(block: &impl Lists, x: &Tensor, weights: &Tensor, shape: Shape) -> Tensor {
     let cols = shape.heads * shape.width;
-    let _span = over_edges("sum of rows", block.num_edges(), cols, 2.0);
+    let _span = over_edges("SpMM", block.num_edges(), cols, 2.0);
     let mut y = Tensor::scratch(block.num_dst(), cols);
     if cols > 0 {
         each_chunk(y.data_mut(), ROWS * cols, &|i, out| {
@@ -78,7 +78,7 @@ pub(super) fn to_sources(
     to: (usize, usize),
     shape: Shape,
 ) -> Tensor {
-    let _span = over_edges("sum of rows", block.num_edges(), to.1, 2.0);
+    let _span = over_edges("SpMM", block.num_edges(), to.1, 2.0);
     let mut out = Tensor::zeros(to.0, to.1);
     if to.1 > 0 {
         each_chunk(out.data_mut(), ROWS * to.1, &|i, out| {

@@ -165,7 +165,7 @@ impl Sage<'_> {
     ) -> (Vec<Tensor>, Vec<Vec<f32>>) {
         let (k, n) = (self.k, self.n);
         let products = if to_cat.is_some() { 2 } else { 1 };
-        let _span = self.span("gradient of GraphSAGE layer", 0, products);
+        let _span = self.span("GraphSAGE layer (gradient)", 0, products);
         let transposed = View::rows(self.weight, n).t();
         let transposed =
             to_cat.is_some().then(|| Right::new(self.precision, transposed, (n, 2 * k)));

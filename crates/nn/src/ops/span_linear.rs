@@ -54,7 +54,7 @@ impl<'b> Tape<'b> {
         assert_eq!(end, rows, "spans cover the rows");
         let (left, right) = (self.value(x).clone(), self.value(w).clone());
         let precision = self.precision();
-        let span = product("product by relation", shape, rows);
+        let span = product("matrix product by relation", shape, rows);
         let mut y = Tensor::scratch(rows, out);
         by_piece(y.data_mut(), out, &pieces(spans, ROWS), |piece, y| {
             let a = View::rows(left.data(), cols).skip(piece.rows.start);
@@ -122,7 +122,7 @@ fn input_grad(
 ) -> Tensor {
     let Heads { heads, k, n } = shape;
     let (cols, out) = (heads * k, heads * n);
-    let _span = product("product of gradients by relation", shape, grad.rows());
+    let _span = product("matrix product by relation (input gradient)", shape, grad.rows());
     let mut to_x = Tensor::scratch(grad.rows(), cols);
     by_piece(to_x.data_mut(), cols, &pieces(spans, ROWS), |piece, to_x| {
         let a = View::rows(grad.data(), out).skip(piece.rows.start);
@@ -146,7 +146,7 @@ fn weight_grad(
 ) -> Tensor {
     let Heads { heads, k, n } = shape;
     let (cols, out) = (heads * k, heads * n);
-    let _span = product("gradient of weights by relation", shape, x.rows());
+    let _span = product("matrix product by relation (weight gradient)", shape, x.rows());
     let mut pieces = pieces(spans, DEPTH);
     pieces.sort_by_key(|piece| piece.weight);
     let mut to_w = Tensor::zeros(rows, out);

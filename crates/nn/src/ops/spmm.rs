@@ -67,7 +67,7 @@ impl<'b> Tape<'b> {
         let value = self.value(x);
         let weight = |e: usize| weights.as_ref().map_or(1.0, |w| w[e]);
         let mut y = Tensor::zeros(block.num_dst(), cols);
-        let span = over_edges("maxima of rows", block.num_edges(), cols, 2.0);
+        let span = over_edges("SpMM max", block.num_edges(), cols, 2.0);
         let mut winner = vec![u32::MAX; block.num_dst() * cols];
         if cols > 0 {
             let out = y.data_mut().par_chunks_mut(cols).zip(winner.par_chunks_mut(cols));
@@ -87,7 +87,7 @@ impl<'b> Tape<'b> {
         }
         drop(span);
         self.push(y, self.needs_grad(x), move |grads, grad| {
-            let _span = over_edges("gradient of maxima", block.num_edges(), cols, 2.0);
+            let _span = over_edges("SpMM max (gradient)", block.num_edges(), cols, 2.0);
             let transpose = block.transpose();
             let mut to_x = Tensor::zeros(rows, cols);
             let weight = |e: usize| weights.as_ref().map_or(1.0, |w| w[e]);

@@ -1,4 +1,4 @@
-//! Kernels, stages and collectives of a profile.
+//! Tables of the kernels, stages and collectives of a profile.
 
 use std::fmt::Write;
 
@@ -12,11 +12,11 @@ const MOST: usize = 30;
 
 /// The tables: one a kind of span.
 pub(super) fn tables(profile: &ProfileTotals) -> String {
-    let Rates { threads, gflops, gather_gbps, stream_gbps } = profile.rates;
+    let Rates { threads, gflops, gather_gbps } = profile.rates;
     let mut out = format!(
-        "<p>{} of each rank were recorded. Threads of a rank ({threads}) reach {gflops:.1} GFLOP/s in products, \
-         {gather_gbps:.1} GB/s in sums of rows from anywhere and {stream_gbps:.1} GB/s in adjacent values, as measured after the \
-         run: the shares below are of the first two. <code>trace.json</code> has {}; open it at ui.perfetto.dev.</p>",
+        "<p>{} of each rank were recorded. Threads of a rank ({threads}) reach {gflops:.1} GFLOP/s in matrix products and \
+         {gather_gbps:.1} GB/s in SpMM, as measured after the run: the shares below are of these. <code>trace.json</code> has {}; \
+         open it at ui.perfetto.dev.</p>",
         seconds(profile.seconds),
         match profile.left {
             0 => "all spans".into(),
@@ -25,7 +25,7 @@ pub(super) fn tables(profile: &ProfileTotals) -> String {
     );
     _ = write!(
         out,
-        "<p>Kernels take {} of the time of computing.</p>",
+        "<p>Kernels take {} of the time of computing and evaluating.</p>",
         percent(profile.kernel_share())
     );
     let rated = |total: &Total| {
@@ -43,7 +43,7 @@ pub(super) fn tables(profile: &ProfileTotals) -> String {
     out += "<div class=\"pair\">";
     out += &table("stage", "", &profile.of_all_ranks(Kind::Stage), &|_| String::new());
     let waits: Vec<Total> =
-        profile.spans.iter().filter(|span| span.kind == Kind::Wait).cloned().collect();
+        profile.spans.iter().filter(|span| span.kind == Kind::Collective).cloned().collect();
     let of_rank = |total: &Total| format!("<td>{}</td><td>{:.2}</td>", total.rank, total.gbps);
     out += &table("collective", "<td>rank</td><td>GB/s</td>", &waits, &of_rank);
     out + "</div>"

@@ -210,22 +210,22 @@ fn profiles_have_tables_of_kernels_stages_and_collectives() {
         gflops: 20.0,
         gbps: 3.0,
     };
-    let rates = Rates { threads: 2, gflops: 80.0, gather_gbps: 6.0, stream_gbps: 12.0 };
+    let rates = Rates { threads: 2, gflops: 80.0, gather_gbps: 6.0 };
     let spans = [0, 1].into_iter().flat_map(|rank| {
         [
-            span(rank, Kind::Stage, "compute"),
-            span(rank, Kind::Kernel, "product"),
-            span(rank, Kind::Wait, "gradients <of> all"),
+            Total { seconds: 1.25, ..span(rank, Kind::Stage, "compute") },
+            span(rank, Kind::Kernel, "matrix product"),
+            span(rank, Kind::Collective, "gradients <of> all"),
         ]
     });
     let profile = ProfileTotals { seconds: 4.0, rates, left: 7, spans: spans.collect() };
     let page = checked(&Recorded { profile: Some(profile), ..finished(3) });
     assert!(page.contains("<h2>Profile</h2>") && page.contains("not the last 7"));
     // Of both ranks, at a quarter of the rate of products and half of that of sums.
-    let kernel = "<th>product</th><td>2,400</td><td>1.00 s</td><td>10.0 ms</td><td>20.0</td><td>25.0 %</td><td>3.0</td><td>50.0 %</td>";
+    let kernel = "<th>matrix product</th><td>2,400</td><td>1.00 s</td><td>10.0 ms</td><td>20.0</td><td>25.0 %</td><td>3.0</td><td>50.0 %</td>";
     let of_digits = |text: &str| text.replace(['\u{202f}', '\u{2009}', ','], "");
     assert!(of_digits(&page).contains(&of_digits(kernel)), "{page}");
-    assert!(page.contains("Kernels take 100"));
+    assert!(page.contains("Kernels take 40.0"), "{page}");
     assert_eq!(page.matches("gradients &lt;of&gt; all").count(), 2);
     assert!(!checked(&finished(3)).contains("<h2>Profile</h2>"));
 }

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use gnarl_common::Result;
+use gnarl_common::profile::without_kernels;
 use gnarl_common::rng::Key;
 use gnarl_common::threads::{even_share, pool};
 use gnarl_config::{Method, RunConfig};
@@ -190,7 +191,7 @@ impl<'a, E: Encoder> Forwards<'a, E> {
                 piece.times = vec![Vec::new(); types];
                 piece.times[*of] = seeds.times[*of][range.clone()].to_vec();
             }
-            self.batch(&sampler, weights, &piece, scratch)
+            without_kernels(|| self.batch(&sampler, weights, &piece, scratch))
         };
         let found = pieces.par_iter().map_init(Scratch::new, batch);
         let found = found.collect::<Result<Vec<Tensor>>>()?;
@@ -249,7 +250,7 @@ impl<'a, E: Encoder> Forwards<'a, E> {
         let batch = |of: usize, nodes: &[u32], scratch: &mut Scratch| {
             let mut seeds = Seeds { nodes: vec![Vec::new(); types], times: Vec::new() };
             seeds.nodes[of] = nodes.to_vec();
-            self.batch(&sampler, weights, &seeds, scratch)
+            without_kernels(|| self.batch(&sampler, weights, &seeds, scratch))
         };
         for (of, nodes) in wanted {
             // A batch for each thread at a time: what is in memory does not grow with the nodes.

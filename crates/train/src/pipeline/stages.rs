@@ -107,7 +107,7 @@ impl<'a> Fetch<'a> {
 
 /// Prepares batches for the backward pass.
 pub(super) fn prepare(mut delivery: Delivery<'_>) -> Delivery<'_> {
-    let _span = profile::stage("compact");
+    let _span = profile::stage("prepare");
     let start = Instant::now();
     faults::reached("compact");
     if let Some(prepared) = &delivery.prepared {

@@ -8,10 +8,11 @@ use gnarl_partition::PartitionManifest;
 use super::folder::RunFolder;
 use super::summary::{Finished, Summary};
 use crate::run::checkpoint::atomic_write;
-use crate::run::folder::{CLASSES, METRICS, RELATIONS, SUMMARY};
+use crate::run::folder::{CLASSES, METRICS, PROFILE, RELATIONS, SUMMARY, TRACE};
 use crate::state::Progress;
+use crate::telemetry::profile::Taken;
 
-/// Writes the results of a run to its folder.
+/// Writes the results of a run to its folder, and then its profile, if it has taken one.
 ///
 /// # Errors
 /// If the disk is full, or the results cannot be uploaded.
@@ -20,7 +21,7 @@ pub(super) fn finish(
     folder: &RunFolder,
     partition: Option<PartitionManifest>,
     (metric, parameters): (String, usize),
-    progress: Progress,
+    (progress, taken): (Progress, Option<Taken>),
 ) -> Result<Finished> {
     let history = progress.history;
     let summary = Summary {
@@ -47,7 +48,10 @@ pub(super) fn finish(
     }
     let text = serde_json::to_string_pretty(&summary).unwrap_or_default();
     atomic_write(&folder.dir().join(SUMMARY), text.as_bytes())?;
-    folder.changed(&[METRICS, RELATIONS, CLASSES, SUMMARY])?;
+    if let Some(taken) = taken {
+        taken.write(config, folder);
+    }
+    folder.changed(&[METRICS, RELATIONS, CLASSES, TRACE, PROFILE, SUMMARY])?;
     folder.finish_uploads()?;
     let (config, folder) = (config.clone(), folder.dir().into());
     Ok(Finished { config, summary, history, partition, relations, classes, folder })

@@ -36,7 +36,7 @@ use crate::run::watch::{Ending, Epochs, Watch};
 use crate::session::{Session, Threads, threads_each};
 use crate::state::{Progress, Start, TrainState};
 use crate::telemetry::EpochRecord;
-use crate::telemetry::profile::{Observed, Profiler};
+use crate::telemetry::profile::{self, Observed, Profiler, Taken};
 use crate::telemetry::prometheus::Metrics;
 use crate::telemetry::pulse::Pulse;
 
@@ -119,10 +119,17 @@ impl Registry {
             let state = state.ok_or_else(|| Error::invalid("duplicate rank"))?;
             run.train(comm, workers, state, &metrics, &|record| watch.epoch(record))
         });
-        // A run that stops early has one, too.
-        profiler.map_or(Ok(()), |profiler| profiler.finish(config, &run.folder))?;
-        let mut trained = trained?;
-        let finished = run.finish(trained.swap_remove(0))?;
+        let taken = profiler.map(|profiler| profiler.finish(run.threads(workers).0));
+        let mut trained = match (trained, &taken) {
+            (Ok(trained), _) => trained,
+            (Err(e), None) => return Err(e),
+            (Err(e), Some(taken)) => {
+                // A run that stops early has one, too.
+                taken.write(config, &run.folder);
+                return Err(e);
+            }
+        };
+        let finished = run.finish(trained.swap_remove(0), taken)?;
         ending.finish();
         Ok(finished)
     }
@@ -222,17 +229,13 @@ impl Registry {
         let trained = run.train(comm, local_ranks, states.swap_remove(0), &metrics, &|record| {
             watch.epoch(record)
         });
-        match profiler {
-            Some(profiler) if trained.is_ok() => profiler.finish_on(comm, &config, &run.folder)?,
-            Some(_) if lead => {
-                tracing::warn!("no profile: the ranks of this run did not end together")
-            }
-            _ => (),
+        if lead && profiler.is_some() && trained.is_err() {
+            tracing::warn!("no profile: the run did not end by itself");
         }
         let trained = trained?;
         // Others may still request features from this rank's server.
-        comm.barrier("the end of training")?;
-        let finished = lead.then(|| run.finish(trained)).transpose()?;
+        let taken = profile::gathered(profiler, comm, run.threads(local_ranks).0)?;
+        let finished = lead.then(|| run.finish(trained, taken)).transpose()?;
         if let Some(ending) = ending {
             ending.finish();
         }
@@ -429,13 +432,7 @@ impl<'a> Run<'a> {
         let meter = metrics.meter(comm.rank());
         let lead = comm.rank() == 0;
         let pulse = if lead { Pulse::new(self.config.train.epochs) } else { Pulse::silent() };
-        // Ranks without a part leave their threads to the others.
-        let parts = self.partition.as_ref().map_or(1, |cut| cut.parts);
-        let busy = match self.config.train.strategy {
-            Strategy::Average => local_ranks.min(parts),
-            _ => local_ranks,
-        };
-        let threads = threads_each(self.config, busy);
+        let (threads, busy) = self.threads(local_ranks);
         state.progress.history.iter().for_each(|record| meter.epoch(record));
         let session = Session {
             config: self.config,
@@ -468,6 +465,17 @@ impl<'a> Run<'a> {
         Ok(Trained { progress: state.progress, weights: state.best, rows })
     }
 
+    /// Compute threads of a rank, and ranks that have some, of those that share this machine.
+    fn threads(&self, local_ranks: usize) -> (usize, usize) {
+        // Ranks without a part leave their threads to the others.
+        let parts = self.partition.as_ref().map_or(1, |cut| cut.parts);
+        let busy = match self.config.train.strategy {
+            Strategy::Average => local_ranks.min(parts),
+            _ => local_ranks,
+        };
+        (threads_each(self.config, busy), busy)
+    }
+
     /// Writes the best weights and embeddings so far, with `progress` as metadata.
     fn write_model(&self, weights: &[f32], rows: &[Rows<'_>], progress: &Progress) -> Result<()> {
         let Start { params, tables } = &self.start;
@@ -494,11 +502,12 @@ impl<'a> Run<'a> {
         params.len() + tables.iter().map(TableSpec::values).sum::<usize>()
     }
 
-    fn finish(&self, trained: Trained) -> Result<Finished> {
+    fn finish(&self, trained: Trained, taken: Option<Taken>) -> Result<Finished> {
         let Trained { progress, weights, rows } = trained;
         self.write_model(&weights, &rows, &progress)?;
         let figures = (self.goal.metric.clone(), self.parameters());
-        finish::finish(self.config, &self.folder, self.partition.clone(), figures, progress)
+        let partition = self.partition.clone();
+        finish::finish(self.config, &self.folder, partition, figures, (progress, taken))
     }
 }
 

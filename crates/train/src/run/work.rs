@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::scope;
 use std::time::{Duration, Instant};
 
@@ -149,9 +149,20 @@ impl Registry {
         coordinator.join(&joining)?;
         tracing::info!("{} prepares batches for {}", server.uri(), options.join);
         let done = AtomicBool::new(false);
+        let damage = &OnceLock::new();
         let (prepared, told) = scope(|scope| {
+            // Comparing takes longer than the coordinator waits for a word.
+            scope.spawn(|| {
+                while damage.get().is_none() && !done.load(Ordering::Relaxed) {
+                    if let Err(e) = integrity::unchanged().and_then(|()| integrity::so_far()) {
+                        _ = damage.set(e);
+                    }
+                    pause(BEAT, || done.load(Ordering::Relaxed));
+                }
+            });
             let beat = scope.spawn(|| {
-                let told = beat((&access, &options.join), &joining, (deadline, &done));
+                let state = (deadline, &done, damage);
+                let told = beat((&access, &options.join), &joining, state);
                 desk.close();
                 told
             });
@@ -237,6 +248,18 @@ fn of_worker(worked: &Worked, sent: u64) -> Vec<Figure> {
     ]
 }
 
+/// Waits so long, or until `ends` holds, which it returns.
+fn pause(most: Duration, ends: impl Fn() -> bool) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < most {
+        if ends() {
+            return true;
+        }
+        std::thread::sleep(SOON);
+    }
+    false
+}
+
 /// Says again and again that the worker lives, until the run ends, this process is asked to stop, or `done` is set.
 ///
 /// # Errors
@@ -245,21 +268,20 @@ fn of_worker(worked: &Worked, sent: u64) -> Vec<Figure> {
 fn beat(
     (access, join): (&Access, &str),
     joining: &Joining,
-    (deadline, done): (Duration, &AtomicBool),
+    (deadline, done, damage): (Duration, &AtomicBool, &OnceLock<Error>),
 ) -> Result<()> {
     let coordinator: Client = access.connect(join, BEAT)?;
     let mut heard = Instant::now();
     loop {
-        let next = Instant::now() + BEAT;
-        while Instant::now() < next {
-            if interrupt::requested().is_some() || done.load(Ordering::Relaxed) {
-                // It is given up in any case.
-                _ = coordinator.leave(joining);
-                return Ok(());
-            }
-            std::thread::sleep(SOON);
+        let ends = || {
+            let asked = interrupt::requested().is_some() || done.load(Ordering::Relaxed);
+            asked || damage.get().is_some()
+        };
+        if pause(BEAT, ends) {
+            // It is given up in any case.
+            _ = coordinator.leave(joining);
+            return damage.get().cloned().map_or(Ok(()), Err);
         }
-        integrity::unchanged().and_then(|()| integrity::so_far())?;
         match coordinator.join(joining) {
             Ok(orders) if orders.end => {
                 // So that the coordinator need not wait; it is gone soon in any case.

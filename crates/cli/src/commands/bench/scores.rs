@@ -7,6 +7,10 @@ use gnarl_train::Summary;
 /// Test scores of `seeds` runs that differ only in `train.seed`.
 pub fn test_scores(config: &RunConfig, seeds: u64) -> Result<Vec<f64>> {
     let mut scores = Vec::new();
+    let mut config = config.clone();
+    if std::mem::take(&mut config.output.profile) {
+        tracing::warn!("output.profile is not used: each run takes the place of the one before");
+    }
     for seed in 0..seeds {
         let mut config = config.clone();
         config.train.seed += seed;

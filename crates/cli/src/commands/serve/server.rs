@@ -1,27 +1,25 @@
 //! The server: serves parts until the process is signaled to end.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use gnarl_common::memory::gib;
 use gnarl_common::staging::interrupt::{self, Stoppable};
-use gnarl_common::{Context, Error, Kind, Result, ResultExt, integrity};
+use gnarl_common::{Context, Result, ResultExt, integrity};
 use gnarl_loader::{BatchMaker, LoaderGraph, PartsOptions};
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{Access, DeferredBatches, Limits, ServedPart, Server, ServerConfig, read_token};
 use serde_json::{Value, json};
 
 use super::ServeArgs;
-
-/// Pause between two looks at whether files that are served were written to.
-const PAUSE: Duration = Duration::from_secs(10);
+use crate::commands::watched::Watched;
 
 /// Bytes of parts whose checksums are compared before they are served.
 const AT_START: u64 = 16 << 30;
 
 /// Serves until the process is signaled to end.
 pub fn run(args: &ServeArgs) -> Result<Value> {
-    let _checksums = integrity::in_background()?;
+    let watched = Watched::new()?;
     let parts = PartitionedDataset::open(&args.parts)?;
     let which = match &args.part[..] {
         [] => (0..parts.num_parts()).collect(),
@@ -48,25 +46,14 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         tracing::info!("checksums of {} are compared while it serves", gib(left as f64));
     }
     // Batches may have opened more files.
-    let compare = || {
-        let mut compared = integrity::finish(u64::MAX).map(drop);
-        while compared.is_ok() && interrupt::wait_for(PAUSE).is_none() {
-            compared = integrity::unchanged();
-        }
-        if compared.is_err() {
-            interrupt::request(signal_hook::consts::SIGTERM);
-        }
-    };
-    let thread = std::thread::Builder::new().name("compare".into()).spawn(compare);
-    thread.map_err(|e| Error::new(Kind::Limit, format!("cannot start a thread: {e}")))?;
+    watched.watch()?;
     // Until here the first Ctrl-C ends it at once.
     let _stoppable = Stoppable::new("when requests under way are answered");
     interrupt::wait();
     let uri = server.uri();
     let traffic = server.traffic();
     drop(server);
-    let compared = integrity::unchanged().and_then(|()| integrity::so_far());
-    compared.while_doing(|| "comparing checksums of the parts that were served")?;
+    watched.finish()?;
     let served = held.iter().map(|part| {
         let load = part.load();
         json!({

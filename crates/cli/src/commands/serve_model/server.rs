@@ -19,9 +19,11 @@ use super::queue::{Limits, Queue};
 use super::routes::Service;
 use super::tls;
 use crate::commands::objects;
+use crate::commands::watched::Watched;
 
 /// Serves until the process is signaled to end.
 pub fn run(args: &ServeModelArgs) -> Result<Value> {
+    let watched = Watched::new()?;
     let token = args.security.token_file.as_deref().map(read_token).transpose()?;
     let tls = match (&args.security.tls_cert, &args.security.tls_key) {
         (Some(certificate), Some(key)) => Some(tls::acceptor(&Tls::read(certificate, key)?)?),
@@ -69,6 +71,7 @@ pub fn run(args: &ServeModelArgs) -> Result<Value> {
         closing.close();
     });
     signals.map_err(|e| Error::new(Kind::Limit, format!("cannot start a thread: {e}")))?;
+    watched.watch()?;
     while let Some(jobs) = queue.take() {
         if !jobs.is_empty() {
             compute(&run, model.as_ref(), jobs);
@@ -76,6 +79,7 @@ pub fn run(args: &ServeModelArgs) -> Result<Value> {
         }
     }
     connections.finish();
+    watched.finish()?;
     let (ids, batches) = meters.totals();
     Ok(json!({
         "uri": uri,

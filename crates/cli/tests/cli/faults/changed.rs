@@ -10,6 +10,9 @@ use crate::common::{Bench, gnarl, path, succeed};
 #[cfg(feature = "mpi")]
 use crate::mpi::machines;
 
+/// An inference begins long after its files are open.
+const INFERENCE: &str = "inference=sleep(4000)";
+
 /// Starts a command with faults.
 fn start(args: &[&str], faults: &str) -> Child {
     let mut command = gnarl();
@@ -46,6 +49,8 @@ fn changed_under(mut child: Child, file: &Path) -> String {
         assert!(child.try_wait().unwrap().is_none(), "it ended before");
         std::fs::read_to_string(&maps).is_ok_and(|maps| maps.contains(path(file)))
     });
+    // It is compared when it is opened.
+    std::thread::sleep(Duration::from_millis(500));
     change(file);
     told(&child.wait_with_output().unwrap(), file)
 }
@@ -63,7 +68,7 @@ fn told(output: &Output, file: &Path) -> String {
 fn an_evaluation_ends_with_the_name_of_the_file() {
     let bench = Bench::new("[train]\nepochs = 1\n");
     bench.train(&[]);
-    let child = start(&["eval", path(&bench.run)], "inference=sleep(1500)");
+    let child = start(&["eval", path(&bench.run)], INFERENCE);
     changed_under(child, &features(&bench.graph));
 }
 
@@ -74,7 +79,7 @@ fn an_inference_leaves_no_table() {
     let out = bench.dir.path().join("out.csv");
     let args = ["infer", path(&bench.run), "--out", path(&out)];
     for ranks in ["1", "2"] {
-        let child = start(&[&args[..], &["--ranks", ranks]].concat(), "inference=sleep(1500)");
+        let child = start(&[&args[..], &["--ranks", ranks]].concat(), INFERENCE);
         changed_under(child, &features(&bench.graph));
         assert!(!out.exists());
         change(&features(&bench.graph));
@@ -91,17 +96,24 @@ fn weights_that_were_trained_on_it_are_not_written() {
     wait("the first epoch", || model.exists());
     std::thread::sleep(Duration::from_millis(100));
     let written = || std::fs::metadata(&model).unwrap().modified().unwrap();
-    let before = written();
-    change(&features(&bench.graph));
+    let before = loop {
+        let before = written();
+        change(&features(&bench.graph));
+        if written() == before {
+            break before;
+        }
+        // An epoch has ended between.
+        change(&features(&bench.graph));
+    };
     told(&child.wait_with_output().unwrap(), &features(&bench.graph));
     assert_eq!(written(), before);
 }
 
 /// Runs that panic after some epochs, with nothing written in between.
 const PANICKING: &str = "epochs = 1000\neval_every = 1000\ncheckpoint_seconds = 1000\n";
-const PANIC: &str = "compute=60*sleep(50)->panic(index out of bounds)";
+const PANIC: &str = "compute=160*sleep(50)->panic(index out of bounds)";
 
-/// What a run says that panics over features that changed after its first epoch.
+/// The output of a run that panics over features that changed after its first epoch.
 fn panicking(bench: &Bench, command: &mut Command) -> Output {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let metrics = bench.run.join("metrics.jsonl");

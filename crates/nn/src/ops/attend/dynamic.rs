@@ -100,7 +100,7 @@ impl Dynamic<'_> {
         grad: &Tensor,
     ) -> (Tensor, Vec<Vec<f32>>) {
         let cols = self.heads * self.width;
-        let _span = over_edges("gradient of attention", self.block.num_edges(), cols, 8.0);
+        let _span = over_edges("attention (gradient)", self.block.num_edges(), cols, 8.0);
         let mut out = Tensor::scratch(self.block.num_dst(), cols);
         let all = parts(self.block, to_edges.data_mut(), out.data_mut(), (self.heads, cols));
         let sums = all.into_par_iter().map(|(first, to_edges, out)| {
@@ -114,7 +114,7 @@ impl Dynamic<'_> {
 
     /// The gradient of the sources' rows.
     fn to_sources(&self, to_edges: &Tensor, weights: &Tensor, grad: &Tensor) -> Tensor {
-        let _span = over_edges("gradient of attention", self.block.num_edges(), grad.cols(), 6.0);
+        let _span = over_edges("attention (gradient)", self.block.num_edges(), grad.cols(), 6.0);
         let mut out = Tensor::scratch(self.source.rows(), self.source.cols());
         each_chunk(out.data_mut(), ROWS * self.source.cols(), &|i, out| {
             source_grads(out, i * ROWS, self, to_edges, weights, grad);

@@ -98,9 +98,10 @@ impl RunFolder {
         }
         let resume = begin == Begin::Resume && dir.join(CHECKPOINT).exists();
         let stale: &[&str] = match resume {
-            true => &[SUMMARY, RELATIONS, CLASSES, REPORT],
+            true => &[SUMMARY, RELATIONS, CLASSES, PROFILE, TRACE, REPORT],
             false => &[
-                CHECKPOINT, METRICS, MODEL, SUMMARY, RELATIONS, CLASSES, REPORT, GRAPH, PROVENANCE,
+                CHECKPOINT, METRICS, MODEL, SUMMARY, RELATIONS, CLASSES, PROFILE, TRACE, REPORT,
+                GRAPH, PROVENANCE,
             ],
         };
         if resume {

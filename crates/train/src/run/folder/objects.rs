@@ -14,15 +14,19 @@ use gnarl_common::{Context, Result, ResultExt};
 use gnarl_objects::{Mirror, Uri, working_folder};
 use serde_json::{Value, json};
 
-use super::names::{CLASSES, CONFIG, GRAPH, METRICS, MODEL, RELATIONS, REPORT, SUMMARY, WRITER};
+use super::names::{
+    CLASSES, CONFIG, GRAPH, METRICS, MODEL, PROFILE, RELATIONS, REPORT, SUMMARY, TRACE, WRITER,
+};
 use super::place::Contents;
 use super::provenance::PROVENANCE;
 use crate::run::checkpoint::{CHECKPOINT, atomic_write};
 use crate::run::handshake::host;
 
 /// Files of a run, in the order in which they are uploaded.
-pub(super) const FILES: [&str; 10] =
-    [CONFIG, PROVENANCE, GRAPH, METRICS, MODEL, CHECKPOINT, RELATIONS, CLASSES, REPORT, SUMMARY];
+pub(super) const FILES: [&str; 12] = [
+    CONFIG, PROVENANCE, GRAPH, METRICS, MODEL, CHECKPOINT, RELATIONS, CLASSES, TRACE, PROFILE,
+    REPORT, SUMMARY,
+];
 
 /// The version of the checkpoint in the store that this host has or had; a file of the working folder.
 pub(super) const VERSION: &str = "uploaded.version";

@@ -1,17 +1,15 @@
-//! The profile of a run (`output.profile`): in stages, kernels and collectives, with their rates beside those of the machine.
+//! The profile of a run (`output.profile`): its stages, kernels and collectives, beside the rates of the machine.
 //!
 //! `trace.json` has the first spans for viewers of traces (Perfetto, `chrome://tracing`), `profile.json` the sums of all. Each
-//! part of this folder is a step: collectives as they are seen by a rank ([`observed`]), sums and rates ([`totals`]), and the
-//! file of spans ([`trace`]).
+//! part of this folder is a step: collectives as a rank sees them (`observed.rs`), sums and rates (`totals.rs`), and the file of
+//! spans (`trace.rs`). A profile that cannot be taken or written is a warning: no run fails for it.
 
 mod observed;
 mod totals;
 mod trace;
 
-use std::path::Path;
-
+use gnarl_common::Result;
 use gnarl_common::profile::{Profile, Taking};
-use gnarl_common::{Error, Kind, Result};
 use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_planner::measure_by;
@@ -25,13 +23,8 @@ use crate::run::folder::{PROFILE, RunFolder, TRACE};
 /// Most spans of all ranks in a trace: as many as viewers open at ease.
 const MOST: usize = 1 << 19;
 
-/// The profile of the ranks of a process.
-pub(crate) struct Profiler {
-    taking: Taking,
-    /// Ranks of a process, and their threads together.
-    ranks: usize,
-    threads: usize,
-}
+/// A profile that is being taken, of the ranks of a process.
+pub(crate) struct Profiler(Taking);
 
 impl Profiler {
     /// Starts a profile if the run asks for one: of a process with `ranks` of all its `size` ranks.
@@ -39,74 +32,71 @@ impl Profiler {
         if !config.output.profile {
             return None;
         }
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = if config.train.threads == 0 { cores } else { config.train.threads };
-        let most = MOST * ranks / size.max(1);
-        let taking = Taking::start(most);
+        let taking = Taking::start(MOST * ranks / size.max(1));
         if taking.is_none() {
             tracing::warn!(
                 "output.profile: another run of this process takes its profile, and this one none"
             );
         }
-        Some(Self { taking: taking?, ranks, threads })
+        taking.map(Self)
     }
 
-    /// Ends the profile of ranks that are threads of this process, and writes it.
-    ///
-    /// # Errors
-    /// If the disk is full, or no threads can be started to measure the machine.
-    pub fn finish(self, config: &RunConfig, folder: &RunFolder) -> Result<()> {
-        let Self { taking, ranks, threads } = self;
-        write(config, folder, &[taking.finish()], threads.div_ceil(ranks))
-    }
-
-    /// Ends the profile of a process that is a rank of `comm`; the first one writes those of all.
-    ///
-    /// # Errors
-    /// As [`Self::finish`], or if a rank fails.
-    pub fn finish_on(
-        self,
-        comm: &dyn Communicator,
-        config: &RunConfig,
-        folder: &RunFolder,
-    ) -> Result<()> {
-        let own = serde_json::to_vec(&self.taking.finish()).map_err(|e| unreadable(&e))?;
-        let all = comm.all_gather("profile", &own)?;
-        if comm.rank() > 0 {
-            return Ok(());
-        }
-        let read = |bytes: &Vec<u8>| serde_json::from_slice(bytes).map_err(|e| unreadable(&e));
-        let all: Vec<Profile> = all.iter().map(read).collect::<Result<_>>()?;
-        write(config, folder, &all, self.threads)
+    /// Ends a profile of all ranks, each of which has so many threads.
+    pub fn finish(self, threads: usize) -> Taken {
+        Taken { profiles: vec![self.0.finish()], threads }
     }
 }
 
-fn unreadable(e: &serde_json::Error) -> Error {
-    Error::new(Kind::Rank, format!("the profile of a rank cannot be read: {e}"))
-}
-
-/// Writes the profiles of processes, whose ranks have so many threads each.
-fn write(
-    config: &RunConfig,
-    folder: &RunFolder,
-    profiles: &[Profile],
+/// Waits for the end of training on all ranks, and gathers their profiles on the first: of those that have one, whatever
+/// their settings say.
+///
+/// # Errors
+/// If a rank fails.
+pub(crate) fn gathered(
+    profiler: Option<Profiler>,
+    comm: &dyn Communicator,
     threads: usize,
-) -> Result<()> {
-    trace::write(&folder.dir().join(TRACE), profiles)?;
-    let measured = measure_by(&config.plan, threads)?;
-    let rates = Rates {
-        threads,
-        gflops: 1e-9 * measured.flops,
-        gather_gbps: 1e-9 * measured.gather,
-        stream_gbps: 1e-9 * measured.stream,
-    };
-    let totals = ProfileTotals::of(profiles, rates);
-    totals.write(&folder.dir().join(PROFILE))?;
-    folder.changed(&[TRACE, PROFILE])?;
-    tracing::info!("{}", totals.sentence(&place(folder.place())));
-    Ok(())
+) -> Result<Option<Taken>> {
+    let own = profiler.map(|profiler| serde_json::to_vec(&profiler.0.finish()));
+    let own = own.transpose().unwrap_or_default().unwrap_or_default();
+    let all = comm.all_gather("the end of training", &own)?;
+    if comm.rank() > 0 || own.is_empty() {
+        return Ok(None);
+    }
+    let read = |bytes: &Vec<u8>| serde_json::from_slice(bytes).ok();
+    let profiles: Vec<Profile> = all.iter().filter_map(read).collect();
+    if profiles.len() < all.len() {
+        let missing = all.len() - profiles.len();
+        tracing::warn!("output.profile: {missing} of {} ranks have taken none", all.len());
+    }
+    Ok(Some(Taken { profiles, threads }))
 }
 
-fn place(folder: &Path) -> String {
-    folder.join(TRACE).display().to_string()
+/// Profiles of the processes of a run, whose ranks have so many threads each.
+pub(crate) struct Taken {
+    profiles: Vec<Profile>,
+    threads: usize,
+}
+
+impl Taken {
+    /// Measures the machine and writes the files to the folder of the run; its uploads are left to the caller.
+    pub fn write(&self, config: &RunConfig, folder: &RunFolder) {
+        match self.try_write(config, folder) {
+            Ok(sentence) => tracing::info!("{sentence}"),
+            Err(e) => tracing::warn!("no profile: {e}"),
+        }
+    }
+
+    fn try_write(&self, config: &RunConfig, folder: &RunFolder) -> Result<String> {
+        trace::write(&folder.dir().join(TRACE), &self.profiles)?;
+        let measured = measure_by(&config.plan, self.threads)?;
+        let rates = Rates {
+            threads: self.threads,
+            gflops: 1e-9 * measured.flops,
+            gather_gbps: 1e-9 * measured.gather,
+        };
+        let totals = ProfileTotals::of(&self.profiles, rates);
+        totals.write(&folder.dir().join(PROFILE))?;
+        Ok(totals.sentence(&folder.place().join(TRACE).display().to_string()))
+    }
 }

@@ -1,7 +1,7 @@
 //! Collectives as a rank sees them.
 
 use gnarl_common::Result;
-use gnarl_common::profile::wait;
+use gnarl_common::profile::collective;
 use gnarl_engine::Communicator;
 
 /// A communicator whose collectives are spans of the profile.
@@ -37,16 +37,16 @@ impl Communicator for Observed<'_> {
     }
 
     fn all_gather(&self, stage: &str, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
-        wait(stage, bytes.len()).within(|| self.inner().all_gather(stage, bytes))
+        collective(stage, bytes.len()).within(|| self.inner().all_gather(stage, bytes))
     }
 
     fn all_to_all(&self, stage: &str, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         let bytes = outgoing.iter().map(Vec::len).sum();
-        wait(stage, bytes).within(|| self.inner().all_to_all(stage, outgoing))
+        collective(stage, bytes).within(|| self.inner().all_to_all(stage, outgoing))
     }
 
     fn all_reduce_sum(&self, stage: &str, values: &mut [f32]) -> Result<()> {
-        wait(stage, size_of_val(values)).within(|| self.inner().all_reduce_sum(stage, values))
+        collective(stage, size_of_val(values)).within(|| self.inner().all_reduce_sum(stage, values))
     }
 
     fn split(&self, stage: &str, color: usize, key: usize) -> Result<Box<dyn Communicator + '_>> {

@@ -32,12 +32,10 @@ pub struct ProfileTotals {
 pub struct Rates {
     /// Threads of a rank.
     pub threads: usize,
-    /// Products of matrices of 256 columns, in billions of operations a second.
+    /// Products of matrices of 256 columns, 10⁹ operations a second.
     pub gflops: f64,
-    /// Sums of rows from anywhere, 10⁹ bytes a second.
+    /// SpMM over features in memory, 10⁹ bytes a second.
     pub gather_gbps: f64,
-    /// Adjacent values read and written, 10⁹ bytes a second.
-    pub stream_gbps: f64,
 }
 
 /// The spans of a kind and name of a rank.
@@ -45,17 +43,17 @@ pub struct Rates {
 pub struct Total {
     /// The rank.
     pub rank: usize,
-    /// Their kind.
+    /// The kind of the spans.
     pub kind: Kind,
-    /// Their name.
+    /// The name of the spans.
     pub name: String,
-    /// Their number.
+    /// The number of the spans.
     pub count: u64,
-    /// Their time, in seconds.
+    /// Seconds of all spans together.
     pub seconds: f64,
-    /// The longest of them, in seconds.
+    /// Seconds of the longest span.
     pub longest: f64,
-    /// Operations of kernels, in billions a second.
+    /// Operations of kernels, 10⁹ a second.
     pub gflops: f64,
     /// Bytes of kernels and collectives, 10⁹ a second.
     pub gbps: f64,
@@ -104,10 +102,15 @@ impl ProfileTotals {
                 continue;
             };
             let seconds = sum.seconds + span.seconds;
-            let mean = |a: f64, b: f64| {
-                if seconds > 0.0 { (a * sum.seconds + b * span.seconds) / seconds } else { 0.0 }
+            let mean = |sum: f64, own: f64, own_seconds: f64| {
+                if seconds > 0.0 {
+                    (sum * (seconds - own_seconds) + own * own_seconds) / seconds
+                } else {
+                    0.0
+                }
             };
-            (sum.gflops, sum.gbps) = (mean(sum.gflops, span.gflops), mean(sum.gbps, span.gbps));
+            sum.gflops = mean(sum.gflops, span.gflops, span.seconds);
+            sum.gbps = mean(sum.gbps, span.gbps, span.seconds);
             sum.count += span.count;
             sum.longest = sum.longest.max(span.longest);
             sum.seconds = seconds;
@@ -117,7 +120,8 @@ impl ProfileTotals {
         found
     }
 
-    /// The share of the time of computing that kernels take; the rest is other work on tensors, and starting it.
+    /// The share of the time of computing and evaluating that kernels take; the rest is other work on tensors, the start of
+    /// each, and kernels of sampled evaluations, which are no spans.
     pub fn kernel_share(&self) -> f64 {
         let seconds = |kind: Kind, computing: bool| -> f64 {
             let of = |span: &&Total| {
@@ -131,11 +135,11 @@ impl ProfileTotals {
 
     /// A line about the kernel that takes longest, and the place of the trace.
     pub(super) fn sentence(&self, trace: &str) -> String {
-        let Rates { threads, gflops, gather_gbps, .. } = self.rates;
+        let Rates { threads, gflops, gather_gbps } = self.rates;
         let longest = match self.of_all_ranks(Kind::Kernel).first() {
             Some(kernel) => format!(
                 "most time in kernel '{}': {:.1} s at {:.1} GFLOP/s and {:.1} GB/s, where {threads} of the machine's \
-                 threads reach {gflops:.1} in products and {gather_gbps:.1} in sums of rows",
+                 threads reach {gflops:.1} GFLOP/s in matrix products and {gather_gbps:.1} GB/s in SpMM",
                 kernel.name, kernel.seconds, kernel.gflops, kernel.gbps
             ),
             None => "no kernel ran".into(),
@@ -155,7 +159,7 @@ mod tests {
         let sum = |rank, seconds, flops| Sum {
             rank,
             kind: Kind::Kernel,
-            name: "product".into(),
+            name: "matrix product".into(),
             count: 2,
             seconds,
             longest: seconds / 2.0,
@@ -163,12 +167,12 @@ mod tests {
         };
         let of =
             |sum: Sum| Profile { sums: vec![sum], seconds: 9.0, left: 1, ..Profile::default() };
-        let rates = Rates { threads: 1, gflops: 1.0, gather_gbps: 1.0, stream_gbps: 1.0 };
+        let rates = Rates { threads: 1, gflops: 1.0, gather_gbps: 1.0 };
         let totals = ProfileTotals::of(&[of(sum(0, 1.0, 4e9)), of(sum(1, 3.0, 4e9))], rates);
         assert_eq!((totals.seconds, totals.left), (9.0, 2));
         assert_eq!(totals.spans[0].rank, 1);
         let [all] = &totals.of_all_ranks(Kind::Kernel)[..] else { panic!("one name") };
         assert_eq!((all.count, all.seconds, all.longest, all.gflops), (4, 4.0, 1.5, 2.0));
-        assert!(totals.of_all_ranks(Kind::Wait).is_empty());
+        assert!(totals.of_all_ranks(Kind::Collective).is_empty());
     }
 }

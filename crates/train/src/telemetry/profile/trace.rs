@@ -1,4 +1,4 @@
-//! The spans as a file for viewers of traces: objects with the keys of Chrome's trace event format, which Perfetto reads, too.
+//! The spans as a file for viewers of traces: objects in the form of Chrome's trace events, which Perfetto reads, too.
 
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
@@ -9,7 +9,7 @@ use gnarl_common::staging::AtomicFile;
 use gnarl_common::{Result, ResultExt};
 use serde_json::{Value, json};
 
-/// Writes the spans of processes: a rank is a process of the trace, and times are of the first one's clock.
+/// Writes the spans of processes: a rank is a process of the trace. Times of several hosts are apart as their clocks are.
 ///
 /// # Errors
 /// If the disk is full.
@@ -37,11 +37,15 @@ fn events(out: &mut impl Write, profiles: &[Profile]) -> std::io::Result<()> {
             event(out, &json!({ "ph": "M", "name": "process_name", "pid": rank, "args": name }))?;
         }
         for (number, thread) in profile.threads.iter().enumerate() {
-            let name = json!({ "name": thread.name });
-            let (pid, tid) = (thread.rank, number);
             event(
                 out,
-                &json!({ "ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": name }),
+                &json!({
+                    "ph": "M",
+                    "name": "thread_name",
+                    "pid": thread.rank,
+                    "tid": number,
+                    "args": { "name": thread.name },
+                }),
             )?;
         }
         let offset = (profile.unix - first) as f64;
@@ -50,7 +54,7 @@ fn events(out: &mut impl Write, profiles: &[Profile]) -> std::io::Result<()> {
             let seconds = 1e-9 * span.took as f64;
             let args = match sum.kind {
                 Kind::Stage => json!({}),
-                Kind::Wait => json!({ "bytes": span.work.bytes }),
+                Kind::Collective => json!({ "bytes": span.work.bytes }),
                 Kind::Kernel => json!({
                     "GFLOP/s": 1e-9 * span.work.flops / seconds.max(1e-9),
                     "GB/s": 1e-9 * span.work.bytes / seconds.max(1e-9),

@@ -1,9 +1,11 @@
 //! The values of a column, decoded batch by batch.
 
+use parquet::column::reader::get_column_reader;
 use parquet::file::reader::FileReader;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::leaf::{Decoded, Leaf, Levels, guarded, leaf_of};
+use super::pages::Pages;
 use super::schema::List;
 
 /// A column of a file, read row group by row group.
@@ -40,7 +42,10 @@ impl Cursor {
     /// Moves to the first row of a row group.
     pub fn open(&mut self, file: &dyn FileReader, group: usize) -> Result<(), String> {
         guarded(|| {
-            self.values.open(file.get_row_group(group)?.get_column_reader(self.leaf)?);
+            let group = file.get_row_group(group)?;
+            let column = group.metadata().column(self.leaf).column_descr_ptr();
+            let pages = Pages::new(group.get_column_page_reader(self.leaf)?, &column);
+            self.values.open(get_column_reader(column, Box::new(pages)));
             Ok(())
         })
     }

@@ -8,6 +8,7 @@ mod decimal;
 mod hints;
 mod kind;
 mod leaf;
+mod pages;
 mod schema;
 mod unit;
 mod values;

@@ -167,7 +167,7 @@ impl Coefficients<'_> {
 
     /// The gradient of the rows, from that of the sums; `to_edges` is set to that of the coefficients.
     fn to_rows(&self, to_edges: &mut Tensor, x: &Tensor, grad: &Tensor, shape: Shape) -> Tensor {
-        let _span = over_edges("gradient of attention", self.block.num_edges(), grad.cols(), 4.0);
+        let _span = over_edges("attention (gradient)", self.block.num_edges(), grad.cols(), 4.0);
         let mut to_x = Tensor::scratch(x.rows(), x.cols());
         let bytes = bytemuck::cast_slice_mut(to_edges.data_mut());
         let shared = <[AtomicU32]>::mut_from_bytes(bytes).expect("u32 is as large as f32");
@@ -180,7 +180,7 @@ impl Coefficients<'_> {
 
     /// Sets `to_edges` to the gradient of the coefficients.
     fn dots(&self, to_edges: &mut Tensor, x: &Tensor, grad: &Tensor, shape: Shape) {
-        let _span = over_edges("gradient of attention", self.block.num_edges(), grad.cols(), 2.0);
+        let _span = over_edges("attention (gradient)", self.block.num_edges(), grad.cols(), 2.0);
         by_destination(to_edges.data_mut(), self.block, shape.heads, |first, last, out| {
             dot_chunk(out, (first, last), self, x, grad, shape);
         });
@@ -189,7 +189,7 @@ impl Coefficients<'_> {
     /// Turns the gradients of coefficients into those of sums of scores, and returns those of the destinations' scores.
     fn to_scores(&self, to_edges: &mut Tensor) -> Tensor {
         let heads = to_edges.cols();
-        let _span = over_edges("gradient of edge scores", self.block.num_edges(), heads, 4.0);
+        let _span = over_edges("edge scores (gradient)", self.block.num_edges(), heads, 4.0);
         let mut to_destination = Tensor::scratch(self.block.num_dst(), heads);
         let lists = to_destination.data_mut();
         let all = parts(self.block, to_edges.data_mut(), lists, (heads, heads));
