@@ -54,12 +54,12 @@ fn best(amount: f64, mut run: impl FnMut()) -> f64 {
 fn products(threads: usize) -> f64 {
     // Enough for all threads: more would only take memory.
     let rows = threads.min(8) << 13;
-    let (input, output) = (256, 256);
+    let width = 256;
     let mut builder = ParamsBuilder::new(Key::new(1));
-    let weight = builder.add("w", input, output, Init::XavierUniform);
+    let weight = builder.add("w", width, width, Init::XavierUniform);
     let params = builder.build();
-    let x = Tensor::from_vec(rows, input, vec![0.5; rows * input]);
-    best(2.0 * (rows * input * output) as f64, || {
+    let x = Tensor::from_vec(rows, width, vec![0.5; rows * width]);
+    best(2.0 * (rows * width * width) as f64, || {
         let mut tape = Tape::new(&params, Mode::Eval);
         let x = tape.dense(x.clone());
         let y = tape.linear(x, weight, None, Activation::None);
