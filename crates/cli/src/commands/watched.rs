@@ -26,16 +26,17 @@ impl Watched {
         Ok(Self { damage: Arc::default(), _checksums: integrity::in_background()? })
     }
 
-    /// Asks the process to end if a file is found to be damaged, or is written to and has other values then.
+    /// Asks the process to end if a file is found to be damaged, or is written to and has other values then. So many bytes are
+    /// compared as fast as the disk allows, those left as far as the background comes to them.
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn watch(&self) -> Result<()> {
+    pub fn watch(&self, at_once: u64) -> Result<()> {
         let damage = self.damage.clone();
         let look = move || {
-            let mut compared = integrity::finish(u64::MAX).map(drop);
+            let mut compared = integrity::finish(at_once).map(drop);
             while compared.is_ok() && interrupt::wait_for(PAUSE).is_none() {
-                compared = unharmed();
+                compared = integrity::unharmed();
             }
             if let Err(e) = compared {
                 damage.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
@@ -53,11 +54,7 @@ impl Watched {
     /// If one is damaged, now or when it was looked at, naming it.
     pub fn finish(self) -> Result<()> {
         let damage = self.damage.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let compared = damage.map_or_else(unharmed, Err);
+        let compared = damage.map_or_else(integrity::unharmed, Err);
         compared.while_doing(|| "comparing checksums of the files that were served")
     }
-}
-
-fn unharmed() -> Result<()> {
-    integrity::unchanged().and_then(|()| integrity::so_far())
 }

@@ -3,8 +3,8 @@
 //! **In:** the values of a file and the checksum that was taken of them ([`expect`]). **Out:** an error that names the file if
 //! they differ: at once for a small file; for a larger one in the background ([`in_background`]), where a comparison takes a
 //! fiftieth of the time and of the disk, or when all must be known ([`finish`]). Without the background, as in processes that
-//! only import the library, larger files are not compared. A file is compared once while it is mapped, and again if it was written
-//! to since.
+//! only import the library, larger files are not compared. A file is compared once while it is mapped, and again if it was
+//! written to since.
 //!
 //! ```
 //! use gnarl_common::integrity::{self, Sealed};
@@ -136,6 +136,15 @@ impl Drop for Background {
 /// If one is, naming it.
 pub fn so_far() -> Result<()> {
     FILES.queue.found()
+}
+
+/// Returns whether no file is known to be damaged, and compares those anew that were written to.
+///
+/// # Errors
+/// As [`unchanged`] and [`so_far`].
+pub fn unharmed() -> Result<()> {
+    unchanged()?;
+    so_far()
 }
 
 /// Compares the files anew that were written to after they were opened, if there is a background: what is mapped has changed

@@ -46,7 +46,7 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         tracing::info!("checksums of {} are compared while it serves", gib(left as f64));
     }
     // Batches may have opened more files.
-    watched.watch()?;
+    watched.watch(u64::MAX)?;
     // Until here the first Ctrl-C ends it at once.
     let _stoppable = Stoppable::new("when requests under way are answered");
     interrupt::wait();

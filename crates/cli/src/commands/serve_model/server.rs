@@ -71,7 +71,8 @@ pub fn run(args: &ServeModelArgs) -> Result<Value> {
         closing.close();
     });
     signals.map_err(|e| Error::new(Kind::Limit, format!("cannot start a thread: {e}")))?;
-    watched.watch()?;
+    // Answers come first: a request reads few of the features.
+    watched.watch(0)?;
     while let Some(jobs) = queue.take() {
         if !jobs.is_empty() {
             compute(&run, model.as_ref(), jobs);
