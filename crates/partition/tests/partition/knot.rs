@@ -2,7 +2,9 @@
 
 use gnarl_common::rng::Key;
 use gnarl_graph::{MemoryEdges, for_each_edge};
-use gnarl_partition::{Assignment, Constraint, Knot, Metis, PartitionOptions, VertexPartitioner};
+use gnarl_partition::{
+    Assignment, Constraint, Grem, Knot, Metis, PartitionOptions, VertexPartitioner,
+};
 
 /// `groups` communities of 500 nodes, some nodes with many more edges than others, every fifth
 /// edge to anywhere; the last tenth of the nodes has no edges.
@@ -72,15 +74,36 @@ fn what_is_left_out_is_not_balanced() {
 }
 
 #[test]
-fn it_cuts_no_more_than_metis_does() {
+fn it_cuts_no_more_than_grem_and_metis() {
     let edges = communities(12);
-    for parts in [4, 6] {
-        let options = PartitionOptions { parts, ..Default::default() };
-        let run = |p: &dyn VertexPartitioner| p.partition(&mut edges.clone(), &options).unwrap();
-        let (knot, metis) = (run(&Knot), run(&Metis));
-        let (ours, theirs) = (cut(&edges, &knot.of), cut(&edges, &metis.of));
-        assert!(ours as f64 <= 1.02 * theirs as f64, "{parts} parts: {ours} against {theirs}");
+    for constraints in [vec![Constraint::Nodes], vec![Constraint::Nodes, Constraint::Edges]] {
+        for parts in [4, 6] {
+            let constraints = Some(constraints.clone());
+            let options = PartitionOptions { parts, constraints, ..Default::default() };
+            let run = |p: &dyn VertexPartitioner| {
+                let found = p.partition(&mut edges.clone(), &options).unwrap();
+                cut(&edges, &found.of)
+            };
+            let (knot, grem, metis) = (run(&Knot), run(&Grem), run(&Metis));
+            assert!(knot <= grem && knot <= metis, "{parts} parts: {knot}, {grem}, {metis}");
+        }
     }
+}
+
+/// Large enough for passes of several pieces at once.
+#[test]
+fn partitions_do_not_depend_on_the_number_of_threads() {
+    let edges = communities(200);
+    let options = PartitionOptions { parts: 4, ..Default::default() };
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| Knot.partition(&mut edges.clone(), &options).unwrap().of)
+    };
+    let one = run(1);
+    assert!(run(3) == one);
+    assert!(
+        cut(&edges, &one) < cut(&edges, &Grem.partition(&mut edges.clone(), &options).unwrap().of)
+    );
 }
 
 #[test]

@@ -1,13 +1,22 @@
 //! A graph of the hierarchy: neighbor lists and node weights.
 
+use std::ops::Range;
 use std::path::Path;
 
 use gnarl_common::error::Result;
+use gnarl_common::prefetch;
 use gnarl_common::rng::mix;
 use gnarl_graph::{EdgeStream, for_each_edge};
+use rayon::prelude::*;
 
-use super::lists::{Lists, ListsWriter};
+use super::lists::{Lists, ListsWriter, Piece};
+use super::pass::Pass;
 use crate::read::adjacency::{for_each_list_within, ranges, starts};
+
+/// Prefetch distance in neighbors.
+const AHEAD: usize = 16;
+/// Fewest lists that a thread sorts at a time.
+const LEAST_SORTED: usize = 256;
 
 /// The weight of a node, a cluster or a part: nodes, in-edges, training nodes.
 pub(super) type Load = [u64; 3];
@@ -108,35 +117,80 @@ impl Level {
             room[cluster as usize] = room[cluster as usize].saturating_add(length);
         }
         let mut writer = ListsWriter::create(scratch, clusters, true)?;
-        let (mut ids, mut weights) = (Vec::new(), Vec::new());
         let mut slots: Vec<u64> = Vec::new();
+        let (mut ids, mut weights) = (Vec::new(), Vec::new());
         for range in ranges(&room, budget / 8) {
-            let mut next = starts(&room[range.clone()], &mut slots);
-            let first = range.start as u32;
-            self.lists.for_each(|node, near, near_weights| {
-                let own = map[node as usize];
-                if !range.contains(&(own as usize)) {
-                    return;
-                }
-                let at = &mut next[(own - first) as usize];
-                for (i, &neighbor) in near.iter().enumerate() {
-                    let other = map[neighbor as usize];
-                    if other != own {
-                        let weight = near_weights.get(i).copied().unwrap_or(1);
-                        slots[*at] = u64::from(other) << 32 | u64::from(weight);
-                        *at += 1;
-                    }
-                }
-            })?;
-            let mut start = 0;
-            for (&end, &room) in next.iter().zip(&room[range]) {
-                add_up(&mut slots[start..end], &mut ids, &mut weights);
+            let next = starts(&room[range.clone()], &mut slots);
+            let mut scatter = Scatter { map, range: range.clone(), next, slots: &mut slots };
+            self.lists.run(&mut scatter)?;
+            let next = scatter.next;
+            let lists = sorted(&mut slots, &room[range], &next);
+            for list in lists {
+                add_up(list, &mut ids, &mut weights);
                 writer.push(&ids, &weights)?;
-                start += room as usize;
             }
         }
         Ok(Self { lists: writer.finish()?, loads: Loads::Cluster(loads) })
     }
+}
+
+/// Collects the edges that leave the clusters of a range, list by list.
+struct Scatter<'a> {
+    map: &'a [u32],
+    range: Range<usize>,
+    /// Where the next edge of each cluster goes.
+    next: Vec<usize>,
+    /// Edges as the other cluster in the upper half and a weight in the lower.
+    slots: &'a mut [u64],
+}
+
+impl Pass for Scatter<'_> {
+    /// Clusters of the range, and their edges.
+    type Decided = Vec<(u32, u64)>;
+
+    fn decide(&self, piece: &Piece) -> Self::Decided {
+        let mut found = Vec::new();
+        piece.for_each(|node, near, weights| {
+            let own = self.map[node as usize];
+            if !self.range.contains(&(own as usize)) {
+                return;
+            }
+            let list = own - self.range.start as u32;
+            for (i, &neighbor) in near.iter().enumerate() {
+                if let Some(&next) = near.get(i + AHEAD) {
+                    prefetch::item(self.map, next as usize);
+                }
+                let other = self.map[neighbor as usize];
+                if other != own {
+                    let weight = weights.get(i).copied().unwrap_or(1);
+                    found.push((list, u64::from(other) << 32 | u64::from(weight)));
+                }
+            }
+        });
+        found
+    }
+
+    fn apply(&mut self, block: &[(Piece, Self::Decided)]) {
+        for &(list, slot) in block.iter().flat_map(|(_, found)| found) {
+            let at = &mut self.next[list as usize];
+            self.slots[*at] = slot;
+            *at += 1;
+        }
+    }
+}
+
+/// The lists, which have `room` and end at `ends`, each sorted.
+fn sorted<'a>(slots: &'a mut [u64], room: &[u32], ends: &[usize]) -> Vec<&'a mut [u64]> {
+    let (mut rest, mut start) = (slots, 0);
+    let mut lists = Vec::with_capacity(room.len());
+    for (&room, &end) in room.iter().zip(ends) {
+        let (list, after) = rest.split_at_mut(room as usize);
+        lists.push(&mut list[..end - start]);
+        start += room as usize;
+        rest = after;
+    }
+    lists.par_iter_mut().with_min_len(LEAST_SORTED).for_each(|list| list.sort_unstable());
+    lists
 }
 
 /// A hash that is nearly injective on ordered pairs.
@@ -144,12 +198,11 @@ fn pair(u: u64, v: u64) -> u64 {
     mix(mix(u) ^ v)
 }
 
-/// Sums the weights of equal ids.
-fn add_up(slots: &mut [u64], ids: &mut Vec<u32>, weights: &mut Vec<u32>) {
+/// Sums the weights of equal ids, which ascend.
+fn add_up(slots: &[u64], ids: &mut Vec<u32>, weights: &mut Vec<u32>) {
     ids.clear();
     weights.clear();
-    slots.sort_unstable();
-    for &slot in &*slots {
+    for &slot in slots {
         let (id, weight) = ((slot >> 32) as u32, slot as u32);
         match (ids.last(), weights.last_mut()) {
             (Some(&last), Some(sum)) if last == id => *sum = sum.saturating_add(weight),

@@ -1,13 +1,22 @@
-//! Neighbor lists in a temporary file, read sequentially.
+//! Neighbor lists in a temporary file, read a piece at a time by all threads.
 
 use std::fs::File;
-use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{BufWriter, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use gnarl_common::error::{Result, ResultExt};
+use rayon::prelude::*;
 
-/// Words read at a time; longer lists get a longer buffer.
-const BUFFER_WORDS: usize = 1 << 16;
+/// Bounds of the words of a piece, unless one list is longer.
+const PIECE_WORDS: [u64; 2] = [1 << 12, 1 << 16];
+/// Pieces of all lists, within these bounds.
+const PIECES: u64 = 1 << 10;
+/// Bytes that are written at a time.
+const BUFFER_BYTES: usize = 1 << 18;
+/// Name of the unnamed file in errors.
+const SCRATCH: &str = "temporary neighbor lists";
 
 /// Undirected neighbor lists, perhaps weighted, of nodes `0..lengths.len()`. Memory: 4 bytes a
 /// node; the lists themselves are in an unnamed file.
@@ -18,6 +27,50 @@ pub(super) struct Lists {
     lengths: Vec<u32>,
     weighted: bool,
     entries: u64,
+    pieces: Vec<Start>,
+}
+
+/// Where a piece begins.
+#[derive(Clone, Copy)]
+struct Start {
+    node: u32,
+    word: u64,
+}
+
+/// Some consecutive nodes and their lists.
+pub(super) struct Piece<'a> {
+    first: u32,
+    lengths: &'a [u32],
+    weighted: bool,
+    words: &'a [u32],
+}
+
+impl Piece<'_> {
+    /// The nodes.
+    pub fn nodes(&self) -> Range<u32> {
+        self.first..self.first + self.lengths.len() as u32
+    }
+
+    /// Calls `visit` with every node, its neighbors, and their weights if there are any.
+    pub fn for_each(&self, mut visit: impl FnMut(u32, &[u32], &[u32])) {
+        let mut rest = self.words;
+        for (node, &length) in self.nodes().zip(self.lengths) {
+            let (ids, after) = rest.split_at(length as usize);
+            let (weights, after) = after.split_at(if self.weighted { ids.len() } else { 0 });
+            visit(node, ids, weights);
+            rest = after;
+        }
+    }
+
+    /// Calls `visit` as [`Piece::for_each`] does, with some of the nodes, which ascend.
+    pub fn for_some(&self, nodes: &[u32], mut visit: impl FnMut(u32, &[u32], &[u32])) {
+        let mut nodes = nodes.iter().peekable();
+        self.for_each(|node, ids, weights| {
+            if nodes.next_if(|&&next| next == node).is_some() {
+                visit(node, ids, weights);
+            }
+        });
+    }
 }
 
 impl Lists {
@@ -37,54 +90,50 @@ impl Lists {
 
     /// Calls `visit` with every node, its neighbors, and their weights if there are any.
     pub fn for_each(&self, mut visit: impl FnMut(u32, &[u32], &[u32])) -> Result<()> {
-        let per_entry = 1 + usize::from(self.weighted);
-        let longest = self.lengths.iter().max().copied().unwrap_or(0) as usize;
-        let mut reader = Reader::new(&self.file, BUFFER_WORDS.max(per_entry * longest))?;
-        let mut left = self.entries * per_entry as u64;
-        for (node, &length) in self.lengths.iter().enumerate() {
-            let words = length as usize * per_entry;
-            let list = reader.take(words, left)?;
-            left -= words as u64;
-            let (ids, weights) = list.split_at(length as usize);
-            visit(node as u32, ids, weights);
+        let mut words = Vec::new();
+        (0..self.pieces()).try_for_each(|piece| {
+            self.read(piece, &mut words)?.for_each(&mut visit);
+            Ok(())
+        })
+    }
+
+    /// The sum of what `of_piece` gives for each piece.
+    pub fn sum(&self, of_piece: impl Fn(&Piece) -> u64 + Sync) -> Result<u64> {
+        let of_piece = |words: &mut Vec<u32>, piece| Ok(of_piece(&self.read(piece, words)?));
+        (0..self.pieces()).into_par_iter().map_init(Vec::new, of_piece).sum()
+    }
+
+    /// Words of all lists in the file.
+    pub fn words(&self) -> u64 {
+        self.pieces[self.pieces()].word
+    }
+
+    /// Number of pieces.
+    pub fn pieces(&self) -> usize {
+        self.pieces.len() - 1
+    }
+
+    /// Nodes of a piece.
+    pub fn nodes(&self, piece: usize) -> Range<u32> {
+        self.pieces[piece].node..self.pieces[piece + 1].node
+    }
+
+    /// Reads a piece into `words`.
+    pub fn read<'a>(&'a self, piece: usize, words: &'a mut Vec<u32>) -> Result<Piece<'a>> {
+        let nodes = self.nodes(piece);
+        let [start, end] = [piece, piece + 1].map(|p| self.pieces[p].word);
+        let count = (end - start) as usize;
+        if words.len() < count {
+            words.resize(count, 0);
         }
-        Ok(())
+        let words = &mut words[..count];
+        self.file
+            .read_exact_at(bytemuck::cast_slice_mut(words), 4 * start)
+            .at(Path::new(SCRATCH))?;
+        let lengths = &self.lengths[nodes.start as usize..nodes.end as usize];
+        Ok(Piece { first: nodes.start, lengths, weighted: self.weighted, words })
     }
 }
-
-/// Reads words ahead in large pieces.
-struct Reader<'a> {
-    file: &'a File,
-    words: Vec<u32>,
-    start: usize,
-    end: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn new(mut file: &'a File, words: usize) -> Result<Self> {
-        file.seek(SeekFrom::Start(0)).at(Path::new(SCRATCH))?;
-        Ok(Self { file, words: vec![0; words], start: 0, end: 0 })
-    }
-
-    /// The next `count` of the `left` words that are still to be read.
-    fn take(&mut self, count: usize, left: u64) -> Result<&[u32]> {
-        if self.end - self.start < count {
-            self.words.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
-            let room = (self.words.len() - self.end) as u64;
-            let fresh = room.min(left - self.end as u64) as usize;
-            let target = &mut self.words[self.end..self.end + fresh];
-            self.file.read_exact(bytemuck::cast_slice_mut(target)).at(Path::new(SCRATCH))?;
-            self.end += fresh;
-        }
-        self.start += count;
-        Ok(&self.words[self.start - count..self.start])
-    }
-}
-
-/// Name of the unnamed file in errors.
-const SCRATCH: &str = "temporary neighbor lists";
 
 /// Writes lists in the order of nodes.
 pub(super) struct ListsWriter {
@@ -98,7 +147,7 @@ impl ListsWriter {
     /// A writer of lists for `nodes` nodes, in a file that is deleted with them.
     pub fn create(scratch: &Path, nodes: usize, weighted: bool) -> Result<Self> {
         let file = tempfile::tempfile_in(scratch).at(scratch)?;
-        let file = BufWriter::with_capacity(4 * BUFFER_WORDS, file);
+        let file = BufWriter::with_capacity(BUFFER_BYTES, file);
         Ok(Self { file, lengths: Vec::with_capacity(nodes), weighted, entries: 0 })
     }
 
@@ -117,8 +166,27 @@ impl ListsWriter {
         let file = self.file.into_inner().map_err(std::io::IntoInnerError::into_error);
         let file = file.at(Path::new(SCRATCH))?;
         let Self { lengths, weighted, entries, .. } = self;
-        Ok(Lists { file, lengths, weighted, entries })
+        let per_entry = if weighted { 2 } else { 1 };
+        let pieces = pieces(&lengths, per_entry, entries * per_entry);
+        Ok(Lists { file, lengths, weighted, entries, pieces })
     }
+}
+
+/// The starts of the pieces of lists of `words` words in all, and the end of the last.
+fn pieces(lengths: &[u32], per_entry: u64, words: u64) -> Vec<Start> {
+    let most = (words / PIECES).clamp(PIECE_WORDS[0], PIECE_WORDS[1]);
+    let mut pieces = vec![Start { node: 0, word: 0 }];
+    let mut word = 0;
+    for (node, &length) in (0..).zip(lengths) {
+        let length = u64::from(length) * per_entry;
+        let last = pieces[pieces.len() - 1];
+        if word + length > last.word + most && node > last.node {
+            pieces.push(Start { node, word });
+        }
+        word += length;
+    }
+    pieces.push(Start { node: lengths.len() as u32, word });
+    pieces
 }
 
 #[cfg(test)]

@@ -1,47 +1,73 @@
-//! `knot`: multilevel partitioning in memory proportional to nodes, the default.
+//! `knot`: multilevel partitioning in bounded memory, the default.
 
+mod caps;
 mod cluster;
 mod coarsest;
+mod found;
+mod isolated;
+mod known;
 mod level;
 mod lists;
+mod pass;
 mod refine;
+mod tally;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::borrow::Cow;
 
 use gnarl_common::Kind;
 use gnarl_common::error::{Error, Result};
 use gnarl_common::rng::Key;
 use gnarl_graph::EdgeStream;
 
-use crate::balance::constraint::Constraint;
 use crate::edge_cut::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
+use crate::edge_cut::range::Range;
+use caps::Caps;
 use cluster::Clusters;
-use level::{Level, Load};
+use known::Known;
+use level::Level;
 use refine::Parts;
 
-/// Partitions by a hierarchy of ever smaller graphs, none of which is held in memory.
+/// Improves partitions by a hierarchy of ever smaller graphs, none of which is held in memory.
 ///
-/// Nodes join clusters of bounded size along most of their edges, clusters become the nodes of a
-/// smaller graph, until METIS can partition the smallest in memory; then each larger graph inherits
-/// the parts and moves nodes to where more of their edges lead. The whole is repeated with clusters
-/// that respect the parts found. Nodes, in-edges and training nodes are balanced at once, each
-/// within `options.balance` of its mean (or of the largest node, where one outweighs a part).
+/// The first partition is [`Grem`](crate::Grem)'s. A cycle improves it: nodes join clusters of
+/// bounded size along most of their edges but never across parts, clusters become the nodes of a
+/// smaller graph, and so on; then each larger graph inherits the parts and moves nodes to where
+/// more of their edges lead. Clusters move at once where single nodes would not. Cycles end when
+/// one gains little.
+///
+/// Graphs of up to some eight million neighbors have another partition to begin with, that of a
+/// hierarchy whose smallest graph METIS partitions, and those of up to half a million edges
+/// [`Metis`](crate::Metis)'s of the graph itself. A cycle whose clusters are in one part of
+/// either of two partitions combines them: it starts from the better one and can take over what
+/// the other does better. The result is thus never worse than `grem`'s, nor METIS's where it is
+/// one of them.
+///
+/// Nodes, in-edges and training nodes are balanced at once, each within `options.balance` of its
+/// mean (or of the largest node, where one outweighs a part).
 ///
 /// The lists of every graph are in a temporary file (4 bytes an edge in both directions, 8 in
-/// smaller graphs) that passes read from start to end. Memory: about 60 bytes a node, 16 of them
-/// the buffer in which lists are sorted; a list longer than the buffer makes it longer.
+/// smaller graphs) that all threads read a piece at a time. Memory: that of `grem`, or 44 bytes a
+/// node and the buffer in which lists are sorted, at least 16 bytes a node and up to 64 MiB; a list
+/// longer than the buffer makes it longer.
 ///
 /// Sources: the coarsening by label propagation of Meyerhenke, Sanders and Schulz (SEA 2014), its
 /// semi-external form by Akhremtsev, Sanders and Schulz (ALENEX 2015), iterated as by Walshaw
-/// (Annals of Operations Research 131, 2004). The balance of several loads at once is our own. The
-/// numbers below were chosen on twelve graphs with 4, 8 and 16 parts.
+/// (Annals of Operations Research 131, 2004), and combined as by Sanders and Schulz (Distributed
+/// evolutionary graph partitioning, ALENEX 2012). The balance of several loads at once is our own.
+/// The numbers below were chosen on the graphs of docs/partitioners.md, with 4, 8 and 16 parts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Knot;
 
-/// Number of times that the hierarchy is built.
-const CYCLES: usize = 4;
-/// Number of initial partitions tried.
+/// Most cycles after the partitions are combined.
+const CYCLES: u64 = 4;
+/// Cycles end with one that removes less than this share of the cut.
+const LEAST_GAIN: f64 = 0.001;
+/// The share of the cut that an excess of a cap by all of it is worth.
+const EXCESS_WEIGHT: f64 = 4.0;
+/// Graphs of more neighbors than this are not partitioned anew: on those at hand it takes as long as
+/// all cycles, and gains nothing where there are no clusters.
+const OWN_ENTRIES: u64 = 8 << 20;
+/// Number of initial partitions of the smallest graph tried.
 const TRIALS: u64 = 12;
 /// Rounds of label propagation for the clusters of a level.
 const CLUSTER_ROUNDS: usize = 4;
@@ -54,14 +80,21 @@ const SMALL: usize = 1000;
 const CLUSTER_SHARE: u64 = 16;
 /// Clusters of a level have at most so many times the nodes of a mean one.
 const MOST_MEANS: u64 = 16;
+/// Bytes per node beside the buffer.
+const NODE_BYTES: u64 = 44;
+/// Bytes per node of the smallest buffer, and bytes of the largest that is not the smallest.
+const BUFFER_NODE_BYTES: u64 = 16;
+const BUFFER_BYTES: u64 = 64 << 20;
 
 impl VertexPartitioner for Knot {
     fn name(&self) -> &'static str {
         "knot"
     }
 
-    fn memory(&self, nodes: u64, _edges: u64, _parts: usize) -> Option<u64> {
-        Some(60 * nodes)
+    fn memory(&self, nodes: u64, edges: u64, parts: usize) -> Option<u64> {
+        // Lists of clusters have 8 bytes for either end of an edge.
+        let buffer = (BUFFER_NODE_BYTES * nodes).max((16 * edges).min(BUFFER_BYTES));
+        Some((NODE_BYTES * nodes + buffer).max(found::memory(nodes, edges, parts)))
     }
 
     fn partition(
@@ -71,101 +104,127 @@ impl VertexPartitioner for Knot {
     ) -> Result<Assignment> {
         let nodes = edges.num_nodes();
         options.check(nodes)?;
-        let chosen = chosen(options)?;
+        let chosen = caps::chosen(options)?;
         if nodes >= u64::from(u32::MAX) {
             return Err(Error::new(Kind::Limit, format!("knot: {nodes} nodes exceed 32 bits")));
         }
-        options.check_memory("knot", 60 * nodes, "raise --memory or use spring")?;
-        let budget = (16 * nodes as usize).max(1 << 20);
+        let least = BUFFER_NODE_BYTES * nodes;
+        options.check_memory("knot", NODE_BYTES * nodes + least, "raise --memory or use spring")?;
+        if options.parts == 1 {
+            return Range.partition(edges, options);
+        }
+        let found = found::partitions(edges, options, chosen)?;
+        let fitting = options.memory.saturating_sub(NODE_BYTES * nodes);
+        let budget = least.max(fitting.min(BUFFER_BYTES)) as usize;
         let scratch = std::env::temp_dir();
         let graph = Level::read(edges, &options.train, budget, &scratch)?;
-        let run = Run { options, nodes, caps: caps(&graph, options, chosen), budget, scratch };
-        let of = if options.parts == 1 { vec![0; nodes as usize] } else { run.cut(&graph)? };
-        Ok(Assignment { parts: options.parts, of: run.place_isolated(&graph, of) })
+        let run = Run { options, nodes, caps: Caps::new(&graph, options, chosen), budget, scratch };
+        let of = run.cut(&graph, found)?;
+        let parts = Parts::new(&graph, of, options.parts, run.caps.most);
+        let of = isolated::place(&graph, &options.train, parts);
+        Ok(Assignment { parts: options.parts, of })
     }
-}
-
-/// The balanced quantities, checked before the edges are read.
-fn chosen(options: &PartitionOptions) -> Result<&[Constraint]> {
-    const ALL: [Constraint; 3] = [Constraint::Nodes, Constraint::Edges, Constraint::Train];
-    let chosen = options.constraints.as_deref().unwrap_or(&ALL);
-    match chosen.iter().find(|c| !ALL.contains(c)) {
-        None => Ok(chosen),
-        Some(other) => {
-            Err(Error::usage(format!("knot does not support the constraint '{}'", other.name()))
-                .hint(
-                    "it supports nodes, edges and train; grem, spring and metis support the others",
-                ))
-        }
-    }
-}
-
-/// Upper bounds of the parts: β times the share, and at least the largest node; no limit on
-/// quantities that are not `chosen`.
-fn caps(graph: &Level, options: &PartitionOptions, chosen: &[Constraint]) -> Load {
-    let (mut edges, mut largest) = (0, 1);
-    for v in 0..graph.len() as u32 {
-        edges += graph.loads.of(v)[1];
-        largest = largest.max(graph.loads.of(v)[1]);
-    }
-    let cap = |constraint: Constraint, total: u64, largest: u64| {
-        let share = total as f64 / options.parts as f64;
-        if chosen.contains(&constraint) {
-            ((options.balance * share) as u64).max(share.ceil() as u64).max(largest)
-        } else {
-            u64::MAX
-        }
-    };
-    [
-        cap(Constraint::Nodes, graph.len() as u64, 1),
-        cap(Constraint::Edges, edges, largest),
-        cap(Constraint::Train, options.train.len() as u64, 1),
-    ]
 }
 
 struct Run<'a> {
     options: &'a PartitionOptions,
     nodes: u64,
-    caps: Load,
+    caps: Caps,
     /// Bytes of the buffer in which lists are built.
     budget: usize,
     scratch: std::path::PathBuf,
 }
 
+/// A partition of the graph, with how far it exceeds the caps and the weight of what it cuts.
+struct Found {
+    excess: f64,
+    cut: u64,
+    of: Vec<u16>,
+}
+
 impl Run<'_> {
-    fn cut(&self, graph: &Level) -> Result<Vec<u16>> {
+    /// The best partition, from those found by others.
+    fn cut(&self, graph: &Level, others: Vec<Vec<u16>>) -> Result<Vec<u16>> {
         let key = Key::new(self.options.seed).with(u64::from_le_bytes(*b"__knot__"));
-        let mut best: Option<(f64, u64, Vec<u16>)> = None;
-        for cycle in 0..CYCLES {
-            let known = best.as_ref().map(|(_, _, of)| &of[..]);
-            let parts = self.descend(graph, known, 0, key.with(cycle as u64))?;
-            let (excess, cut) = (parts.excess(), parts.cut(graph)?);
-            tracing::debug!(cycle, cut, excess, "knot");
-            if best.as_ref().is_none_or(|b| (excess, cut) < (b.0, b.1)) {
-                best = Some((excess, cut, parts.of));
+        let mut keys = (0..).map(|step| key.with(step));
+        let mut next_key = move || keys.next().expect("endless");
+        let mut found = Vec::new();
+        for of in others {
+            found.push(self.found(graph, self.refined(graph, of, next_key())?)?);
+        }
+        if found.len() != 1 || graph.lists.entries() <= OWN_ENTRIES {
+            let parts = self.descend(graph, None, 0, next_key())?;
+            found.push(self.found(graph, parts)?);
+        }
+        let better = |a, b| if self.is_better(&found[b], &found[a]) { b } else { a };
+        let first = (0..found.len()).reduce(better);
+        let mut best = found.swap_remove(first.expect("at least one partition"));
+        for other in found {
+            self.improve(graph, &mut best, Some(&other.of), next_key())?;
+        }
+        for _ in 0..CYCLES {
+            let before = best.cut;
+            self.improve(graph, &mut best, None, next_key())?;
+            if before.saturating_sub(best.cut) as f64 <= LEAST_GAIN * before as f64 {
+                break;
             }
         }
-        Ok(best.expect("at least one cycle").2)
+        Ok(best.of)
+    }
+
+    fn found(&self, graph: &Level, parts: Parts) -> Result<Found> {
+        let (excess, cut) = (parts.excess(), parts.cut(graph)?);
+        tracing::debug!(cut, excess, "knot");
+        Ok(Found { excess, cut, of: parts.of })
+    }
+
+    /// Compares partitions: one within the caps is better than one that is not. Where a single node
+    /// outweighs a part, the part it is in can be within them only without its neighbors: there,
+    /// an excess is weighed against what it saves.
+    fn is_better(&self, found: &Found, than: &Found) -> bool {
+        let key = |found: &Found| match self.caps.outweighed {
+            true => (0.0, found.cut as f64 * (1.0 + EXCESS_WEIGHT * found.excess)),
+            false => (found.excess, found.cut as f64),
+        };
+        key(found) < key(than)
+    }
+
+    /// Runs a cycle, whose clusters are in one part of `best` and of `other`.
+    fn improve(
+        &self,
+        graph: &Level,
+        best: &mut Found,
+        other: Option<&[u16]>,
+        key: Key,
+    ) -> Result<()> {
+        let known = Known { best: best.of.as_slice().into(), other: other.map(Cow::from) };
+        let parts = self.descend(graph, Some(&known), 0, key)?;
+        let found = self.found(graph, parts)?;
+        if self.is_better(&found, best) {
+            *best = found;
+        }
+        Ok(())
     }
 
     /// Partitions `level`: the partition of its clusters, refined.
-    fn descend(&self, level: &Level, known: Option<&[u16]>, depth: u64, key: Key) -> Result<Parts> {
+    fn descend(&self, level: &Level, known: Option<&Known>, depth: u64, key: Key) -> Result<Parts> {
         let key = key.with(depth);
         let of = match self.shrink(level, known, key)? {
-            Some(Clusters { map, count }) => {
-                let smaller = level.contract(&map, count, self.budget, &self.scratch)?;
-                let known = known.map(|of| inherit_up(of, &map, count));
+            Some(clusters) => {
+                let Clusters { map, count } = &clusters;
+                let smaller = level.contract(map, *count, self.budget, &self.scratch)?;
+                let known = known.map(|known| known.of_clusters(&clusters));
                 tracing::trace!(
                     depth,
                     nodes = level.len(),
                     entries = level.lists.entries(),
                     "level"
                 );
-                let found = self.descend(&smaller, known.as_deref(), depth + 1, key)?.of;
+                let found = self.descend(&smaller, known.as_ref(), depth + 1, key)?.of;
                 map.iter().map(|&c| found[c as usize]).collect()
             }
             None => match known {
-                Some(known) => known.to_vec(),
+                Some(known) => known.best.to_vec(),
                 None => self.first(level, key)?,
             },
         };
@@ -173,12 +232,12 @@ impl Run<'_> {
     }
 
     /// Clusters for the next level, unless the level is small enough or does not shrink.
-    fn shrink(&self, level: &Level, known: Option<&[u16]>, key: Key) -> Result<Option<Clusters>> {
+    fn shrink(&self, level: &Level, known: Option<&Known>, key: Key) -> Result<Option<Clusters>> {
         let nodes = level.len();
         if nodes <= (COARSEST * self.options.parts).max(SMALL) {
             return Ok(None);
         }
-        let mut most = self.caps.map(|cap| (cap / CLUSTER_SHARE).max(1));
+        let mut most = self.caps.most.map(|cap| (cap / CLUSTER_SHARE).max(1));
         // Graphs that shrink too fast leave too few levels for refinement.
         let mean = self.nodes / nodes as u64;
         most[0] = most[0].min(MOST_MEANS * mean.max(1)).max(1);
@@ -195,7 +254,7 @@ impl Run<'_> {
         for trial in 0..TRIALS {
             let seed = key.with(3).u64(trial);
             let found = if connected > 4 * parts {
-                coarsest::cut(level, parts, self.caps, budget, seed)?
+                coarsest::cut(level, parts, self.caps.most, budget, seed)?
             } else {
                 None
             };
@@ -211,40 +270,9 @@ impl Run<'_> {
     }
 
     fn refined(&self, level: &Level, of: Vec<u16>, key: Key) -> Result<Parts> {
-        let mut found = Parts::new(level, of, self.options.parts, self.caps);
+        let mut found = Parts::new(level, of, self.options.parts, self.caps.most);
         found.balance(level, key.with(1))?;
         found.refine(level, REFINE_ROUNDS, key.with(2))?;
         Ok(found)
     }
-
-    /// Assigns nodes without edges to parts with room: training nodes first, then the others.
-    fn place_isolated(&self, graph: &Level, mut of: Vec<u16>) -> Vec<u16> {
-        let lengths = graph.lists.lengths();
-        let mut loads = Parts::new(graph, of.clone(), self.options.parts, self.caps).loads;
-        let mut left: Vec<bool> = lengths.iter().map(|&length| length == 0).collect();
-        let mut place = |nodes: &mut dyn Iterator<Item = usize>, c: usize| {
-            let key = |load: &Load| (load[c], load[0]);
-            let parts = loads.iter().enumerate().map(|(p, load)| Reverse((key(load), p)));
-            let mut emptiest: BinaryHeap<_> = parts.collect();
-            for v in nodes {
-                if std::mem::replace(&mut left[v], false) {
-                    let Reverse((_, part)) = emptiest.pop().expect("at least one part");
-                    of[v] = part as u16;
-                    loads[part][0] += 1;
-                    loads[part][c] += u64::from(c > 0);
-                    emptiest.push(Reverse((key(&loads[part]), part)));
-                }
-            }
-        };
-        place(&mut self.options.train.iter().map(|&v| v as usize), 2);
-        place(&mut (0..lengths.len()), 0);
-        of
-    }
-}
-
-/// The part of each cluster, shared by all its nodes.
-fn inherit_up(of: &[u16], map: &[u32], count: usize) -> Vec<u16> {
-    let mut parts = vec![0; count];
-    map.iter().zip(of).for_each(|(&cluster, &part)| parts[cluster as usize] = part);
-    parts
 }

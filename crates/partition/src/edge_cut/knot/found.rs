@@ -1,0 +1,55 @@
+//! Partitions found by other algorithms.
+
+use gnarl_common::Kind;
+use gnarl_common::error::Result;
+use gnarl_graph::EdgeStream;
+
+use crate::balance::constraint::Constraint;
+use crate::edge_cut::grem::Grem;
+use crate::edge_cut::metis::Metis;
+use crate::edge_cut::partitioner::{PartitionOptions, VertexPartitioner};
+use crate::read::chunk::Chunk;
+
+/// Most memory for METIS: graphs of half a million edges.
+const METIS_BYTES: u64 = 64 << 20;
+/// METIS finds no partition where parts have fewer nodes.
+const LEAST_NODES: u64 = 4;
+
+/// The memory of [`partitions`] in a graph of so many nodes and edges.
+pub(super) fn memory(nodes: u64, edges: u64, parts: usize) -> u64 {
+    let grem = Grem.memory(nodes, edges, parts).unwrap_or(0);
+    let metis = Metis.memory(nodes, edges, parts).filter(|&needed| needed <= METIS_BYTES);
+    grem.max(metis.unwrap_or(0))
+}
+
+/// The partitions of `grem`, if the memory suffices, and of METIS, if the graph is small.
+pub(super) fn partitions(
+    edges: &mut dyn EdgeStream,
+    options: &PartitionOptions,
+    chosen: &[Constraint],
+) -> Result<Vec<Vec<u16>>> {
+    let defaults = PartitionOptions::default();
+    let options = PartitionOptions {
+        constraints: Some(chosen.to_vec()),
+        chunk: Chunk::default(),
+        passes: defaults.passes,
+        freeze: defaults.freeze,
+        ..options.clone()
+    };
+    let mut found = Vec::new();
+    match Grem.partition(edges, &options) {
+        Ok(result) => found.push(result.of),
+        Err(error) if error.kind() == Kind::Limit => tracing::debug!(%error, "knot without grem"),
+        Err(error) => return Err(error),
+    }
+    let (nodes, count) = (edges.num_nodes(), edges.num_edges());
+    let needed = Metis.memory(nodes, count, options.parts).unwrap_or(u64::MAX);
+    if needed <= METIS_BYTES.min(options.memory) && nodes > LEAST_NODES * options.parts as u64 {
+        // A stream that fails fails again when its lists are read.
+        match Metis.partition(edges, &options) {
+            Ok(result) => found.push(result.of),
+            Err(error) => tracing::debug!(%error, "knot without METIS"),
+        }
+    }
+    Ok(found)
+}
