@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::cluster::Clusters;
-
 /// One or two partitions of a level's nodes, which its clusters must not cross.
 pub(super) struct Known<'a> {
     /// The one that is inherited.
@@ -20,11 +18,12 @@ impl Known<'_> {
         part(&self.best) << 16 | self.other.as_deref().map_or(0, part)
     }
 
-    /// The partitions of the clusters, as nodes of the next level.
-    pub fn of_clusters(&self, clusters: &Clusters) -> Known<'static> {
+    /// The partitions of `count` clusters, which are the nodes of the next level; `map` has that of
+    /// each node.
+    pub fn of_clusters(&self, map: &[u32], count: usize) -> Known<'static> {
         let inherited = |of: &[u16]| {
-            let mut parts = vec![0; clusters.count];
-            let of_nodes = clusters.map.iter().zip(of);
+            let mut parts = vec![0; count];
+            let of_nodes = map.iter().zip(of);
             of_nodes.for_each(|(&cluster, &part)| parts[cluster as usize] = part);
             Cow::Owned(parts)
         };

@@ -210,10 +210,9 @@ impl Run<'_> {
     fn descend(&self, level: &Level, known: Option<&Known>, depth: u64, key: Key) -> Result<Parts> {
         let key = key.with(depth);
         let of = match self.shrink(level, known, key)? {
-            Some(clusters) => {
-                let Clusters { map, count } = &clusters;
-                let smaller = level.contract(map, *count, self.budget, &self.scratch)?;
-                let known = known.map(|known| known.of_clusters(&clusters));
+            Some(Clusters { map, count }) => {
+                let smaller = level.contract(&map, count, self.budget, &self.scratch)?;
+                let known = known.map(|known| known.of_clusters(&map, count));
                 tracing::trace!(
                     depth,
                     nodes = level.len(),
