@@ -1,5 +1,5 @@
 //! Chores of the repository: `cargo xtask golden` compares every kind of run with recorded numbers, `cargo xtask
-//! circles` finds import circles.
+//! circles` finds import circles, `cargo xtask kernels` compares benchmarks with those of another revision.
 
 use std::path::Path;
 
@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 mod circles;
 mod golden;
+mod kernels;
 
 /// Chores of the repository.
 #[derive(Debug, Parser)]
@@ -22,6 +23,8 @@ enum Command {
     Golden(golden::GoldenArgs),
     /// Find files of a crate that import each other in a loop
     Circles,
+    /// Measure the kernels' benchmarks at another revision and now, in turns, and print the changes
+    Kernels(kernels::KernelsArgs),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -30,5 +33,6 @@ fn main() -> anyhow::Result<()> {
     match Args::parse().command {
         Command::Golden(args) => golden::run(&args, repository),
         Command::Circles => circles::run(repository),
+        Command::Kernels(args) => kernels::run(&args, repository),
     }
 }
