@@ -88,6 +88,18 @@ fn an_inference_leaves_no_table() {
 }
 
 #[test]
+fn no_batches_of_it_are_left() {
+    let bench = Bench::new("");
+    let out = bench.dir.path().join("batches");
+    let args = ["sample", path(&bench.file), "--out", path(&out)];
+    let lists = bench.graph.join("_N._E._N.csc.indices.npy");
+    changed_under(start(&args, "sample=sleep(500)"), &lists);
+    assert!(!out.exists());
+    change(&lists);
+    succeed(&args);
+}
+
+#[test]
 fn weights_that_were_trained_on_it_are_not_written() {
     let bench = Bench::new("[train]\nepochs = 100\neval_every = 1\n");
     // About a second an epoch.
@@ -152,4 +164,13 @@ fn a_server_ends_with_the_name_of_the_file() {
     succeed(&["partition", path(&bench.graph), "--parts", "1", "--out", path(&parts)]);
     let child = start(&["serve", path(&parts), "--listen", "127.0.0.1:0"], "");
     changed_under(child, &parts.join("part-0/_N.features.npy"));
+}
+
+#[cfg(feature = "serve")]
+#[test]
+fn a_server_of_a_model_ends_with_the_name_of_the_file() {
+    let bench = Bench::new("[train]\nepochs = 1\n");
+    bench.train(&[]);
+    let child = start(&["serve-model", path(&bench.run), "--listen", "127.0.0.1:0"], "");
+    changed_under(child, &features(&bench.graph));
 }
