@@ -86,7 +86,7 @@ pub(crate) fn ranges(room: &[u32], most: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Start of each list; makes `slots` long enough for all.
+/// Start of each list; makes `slots` long enough for all. Their values are not kept.
 pub(crate) fn starts<T: Copy + Default>(room: &[u32], slots: &mut Vec<T>) -> Vec<usize> {
     let mut end = 0usize;
     let start = |&room: &u32| {
@@ -95,7 +95,9 @@ pub(crate) fn starts<T: Copy + Default>(room: &[u32], slots: &mut Vec<T>) -> Vec
     };
     let starts = room.iter().map(start).collect();
     if slots.len() < end {
-        slots.resize(end, T::default());
+        // First the old ones go: both would be twice the budget.
+        *slots = Vec::new();
+        *slots = vec![T::default(); end];
     }
     starts
 }

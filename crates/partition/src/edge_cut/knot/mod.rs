@@ -47,7 +47,7 @@ use refine::Parts;
 ///
 /// The lists of every graph are in a temporary file (4 bytes an edge in both directions, 8 in
 /// smaller graphs) that all threads read a piece at a time. Memory: that of `grem`, or 44 bytes a
-/// node and the buffer in which lists are sorted, at least 16 bytes a node and up to 64 MiB; a list
+/// node and the buffer in which lists are sorted, at least 16 bytes a node and up to 32 MiB; a list
 /// longer than the buffer makes it longer.
 ///
 /// Sources: the coarsening by label propagation of Meyerhenke, Sanders and Schulz (SEA 2014), its
@@ -84,7 +84,7 @@ const MOST_MEANS: u64 = 16;
 const NODE_BYTES: u64 = 44;
 /// Bytes per node of the smallest buffer, and bytes of the largest that is not the smallest.
 const BUFFER_NODE_BYTES: u64 = 16;
-const BUFFER_BYTES: u64 = 64 << 20;
+const BUFFER_BYTES: u64 = 32 << 20;
 
 impl VertexPartitioner for Knot {
     fn name(&self) -> &'static str {
