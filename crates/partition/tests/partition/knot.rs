@@ -1,7 +1,8 @@
 //! What `knot` promises beyond the conformance suite: several loads balanced, little cut.
 
+use gnarl_common::Kind;
 use gnarl_common::rng::Key;
-use gnarl_graph::{MemoryEdges, for_each_edge};
+use gnarl_graph::{EdgeStream, MemoryEdges, for_each_edge};
 use gnarl_partition::{
     Assignment, Constraint, Grem, Knot, Metis, PartitionOptions, VertexPartitioner,
 };
@@ -70,7 +71,7 @@ fn what_is_left_out_is_not_balanced() {
     assert!(nodes <= 1.051 && train > 2.0, "{nodes} {train}");
     let options = PartitionOptions { constraints: Some(vec![Constraint::Test]), ..options };
     let error = Knot.partition(&mut edges.clone(), &options).unwrap_err();
-    assert_eq!(error.kind(), gnarl_common::Kind::Usage);
+    assert_eq!(error.kind(), Kind::Usage);
 }
 
 #[test]
@@ -90,10 +91,44 @@ fn it_cuts_no_more_than_grem_and_metis() {
     }
 }
 
+/// Neither `grem` nor METIS has room, and lists are built a range at a time.
+#[test]
+fn little_memory_suffices() {
+    let edges = communities(12);
+    let memory = 60 * edges.num_nodes();
+    let options = PartitionOptions { parts: 4, memory, ..Default::default() };
+    assert_eq!(Grem.partition(&mut edges.clone(), &options).unwrap_err().kind(), Kind::Limit);
+    let found = Knot.partition(&mut edges.clone(), &options).unwrap();
+    let [nodes, in_edges, _] = balances(&edges, &found, &[]);
+    assert!(nodes <= 1.051 && in_edges <= 1.051, "{nodes} {in_edges}");
+    let random = edges.num_edges() as f64 * 0.75;
+    assert!((cut(&edges, &found.of) as f64) < 0.5 * random);
+    let options = PartitionOptions { memory: memory - 1, ..options };
+    assert_eq!(Knot.partition(&mut edges.clone(), &options).unwrap_err().kind(), Kind::Limit);
+}
+
+/// Parts of hardly a node each.
+#[test]
+fn there_may_be_nearly_as_many_parts_as_nodes() {
+    let ring: Vec<_> = (0..300).map(|v| (v, (v + 1) % 300)).collect();
+    for edges in [communities(1), MemoryEdges::new(300, ring).unwrap()] {
+        let nodes = edges.num_nodes() as usize;
+        for parts in [nodes, nodes - 1, nodes / 2, nodes / 4] {
+            let options = PartitionOptions { parts, ..Default::default() };
+            let found = Knot.partition(&mut edges.clone(), &options).unwrap();
+            let most = nodes.div_ceil(parts).max(105 * nodes / (100 * parts));
+            let largest = *found.sizes().iter().max().unwrap();
+            assert!(largest as usize <= most, "{parts} parts of {nodes} nodes: {largest}");
+        }
+    }
+}
+
 /// Large enough for passes of several pieces at once.
 #[test]
 fn partitions_do_not_depend_on_the_number_of_threads() {
-    let edges = communities(200);
+    let edges = communities(220);
+    // Each list has the out-edges, in both directions.
+    assert!(edges.num_edges() > 1 << 20);
     let options = PartitionOptions { parts: 4, ..Default::default() };
     let run = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

@@ -1,4 +1,4 @@
-//! What is balanced, and how much of it a part may have.
+//! The balanced quantities, and their bounds.
 
 use gnarl_common::error::{Error, Result};
 
@@ -26,7 +26,7 @@ pub(super) struct Caps {
     /// β times the share, and at least the largest node; no limit on quantities that are not to be
     /// balanced.
     pub most: Load,
-    /// Whether a single node has more than β times the share.
+    /// A single node has more edges than β times the share.
     pub outweighed: bool,
 }
 
@@ -38,19 +38,20 @@ impl Caps {
             edges += graph.loads.of(v)[1];
             largest = largest.max(graph.loads.of(v)[1]);
         }
-        let cap = |constraint: Constraint, total: u64, largest: u64| {
+        let cap = |constraint: Constraint, total: u64| {
             let share = total as f64 / options.parts as f64;
             if chosen.contains(&constraint) {
-                ((options.balance * share) as u64).max(share.ceil() as u64).max(largest)
+                ((options.balance * share) as u64).max(share.ceil() as u64)
             } else {
                 u64::MAX
             }
         };
+        let edges = cap(Constraint::Edges, edges);
         let most = [
-            cap(Constraint::Nodes, graph.len() as u64, 1),
-            cap(Constraint::Edges, edges, largest),
-            cap(Constraint::Train, options.train.len() as u64, 1),
+            cap(Constraint::Nodes, graph.len() as u64).max(1),
+            edges.max(largest),
+            cap(Constraint::Train, options.train.len() as u64).max(1),
         ];
-        Self { most, outweighed: most[1] == largest }
+        Self { most, outweighed: largest > edges }
     }
 }

@@ -138,7 +138,7 @@ impl Level {
 struct Scatter<'a> {
     map: &'a [u32],
     range: Range<usize>,
-    /// Where the next edge of each cluster goes.
+    /// The place of the next edge of each cluster.
     next: Vec<usize>,
     /// Edges as the other cluster in the upper half and a weight in the lower.
     slots: &'a mut [u64],

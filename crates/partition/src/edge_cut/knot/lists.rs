@@ -30,7 +30,7 @@ pub(super) struct Lists {
     pieces: Vec<Start>,
 }
 
-/// Where a piece begins.
+/// The beginning of a piece.
 #[derive(Clone, Copy)]
 struct Start {
     node: u32,
@@ -64,6 +64,9 @@ impl Piece<'_> {
 
     /// Calls `visit` as [`Piece::for_each`] does, with some of the nodes, which ascend.
     pub fn for_some(&self, nodes: &[u32], mut visit: impl FnMut(u32, &[u32], &[u32])) {
+        if nodes.is_empty() {
+            return;
+        }
         let mut nodes = nodes.iter().peekable();
         self.for_each(|node, ids, weights| {
             if nodes.next_if(|&&next| next == node).is_some() {

@@ -36,19 +36,19 @@ use refine::Parts;
 /// one gains little.
 ///
 /// Graphs of up to some eight million neighbors have another partition to begin with, that of a
-/// hierarchy whose smallest graph METIS partitions, and those of up to half a million edges
+/// hierarchy whose smallest graph METIS partitions, and those of up to 0.7 million edges
 /// [`Metis`](crate::Metis)'s of the graph itself. A cycle whose clusters are in one part of
 /// either of two partitions combines them: it starts from the better one and can take over what
-/// the other does better. The result is thus never worse than `grem`'s, nor METIS's where it is
-/// one of them.
+/// the other does better. Where theirs keep the balance, the result is never worse than they are.
 ///
 /// Nodes, in-edges and training nodes are balanced at once, each within `options.balance` of its
 /// mean (or of the largest node, where one outweighs a part).
 ///
 /// The lists of every graph are in a temporary file (4 bytes an edge in both directions, 8 in
-/// smaller graphs) that all threads read a piece at a time. Memory: that of `grem`, or 44 bytes a
-/// node and the buffer in which lists are sorted, at least 16 bytes a node and up to 32 MiB; a list
-/// longer than the buffer makes it longer.
+/// smaller graphs) that all threads read a piece at a time. Memory: that of `grem` with chunks of at
+/// most 8 million edges, or 44 bytes a node and the buffer in which lists are sorted, at least 16
+/// bytes a node and up to 32 MiB, if that is more; a list longer than the buffer takes some 32
+/// bytes a neighbor, and up to 8 bytes a node on each thread that has one.
 ///
 /// Sources: the coarsening by label propagation of Meyerhenke, Sanders and Schulz (SEA 2014), its
 /// semi-external form by Akhremtsev, Sanders and Schulz (ALENEX 2015), iterated as by Walshaw
@@ -64,8 +64,8 @@ const CYCLES: u64 = 4;
 const LEAST_GAIN: f64 = 0.001;
 /// The share of the cut that an excess of a cap by all of it is worth.
 const EXCESS_WEIGHT: f64 = 4.0;
-/// Graphs of more neighbors than this are not partitioned anew: on those at hand it takes as long as
-/// all cycles, and gains nothing where there are no clusters.
+/// Graphs of more neighbors than this are not partitioned anew: on those at hand it takes as long
+/// as all cycles, and gains nothing where there are no clusters.
 const OWN_ENTRIES: u64 = 8 << 20;
 /// Number of initial partitions of the smallest graph tried.
 const TRIALS: u64 = 12;
@@ -73,8 +73,9 @@ const TRIALS: u64 = 12;
 const CLUSTER_ROUNDS: usize = 4;
 /// Most rounds of moves at a level.
 const REFINE_ROUNDS: usize = 8;
-/// METIS partitions a level with at most this many nodes per part, or in total.
+/// METIS partitions a level with at most this many nodes per part.
 const COARSEST: usize = 120;
+/// Or with at most this many in total.
 const SMALL: usize = 1000;
 /// Clusters of a level weigh at most a part's share over this.
 const CLUSTER_SHARE: u64 = 16;
@@ -82,8 +83,9 @@ const CLUSTER_SHARE: u64 = 16;
 const MOST_MEANS: u64 = 16;
 /// Bytes per node beside the buffer.
 const NODE_BYTES: u64 = 44;
-/// Bytes per node of the smallest buffer, and bytes of the largest that is not the smallest.
+/// Bytes per node of the smallest buffer.
 const BUFFER_NODE_BYTES: u64 = 16;
+/// Bytes of a larger one.
 const BUFFER_BYTES: u64 = 32 << 20;
 
 impl VertexPartitioner for Knot {

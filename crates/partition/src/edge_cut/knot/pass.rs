@@ -16,7 +16,8 @@ const BLOCKS: usize = 64;
 const MOST_PIECES: usize = 64;
 /// Lists of more words are read in their order, since they are not cached.
 const CACHED_WORDS: u64 = 1 << 28;
-/// What a pass over the lists does with a state that each block of pieces changes.
+
+/// A pass over lists with a state that each block of pieces changes.
 ///
 /// The pieces of a block are decided about at once, from the state before the block: the outcome is
 /// the same for any number of threads.
@@ -24,7 +25,7 @@ pub(super) trait Pass: Sync {
     /// The decisions about a piece.
     type Decided: Send;
 
-    /// Whether the lists of these nodes are read at all.
+    /// Returns whether the lists of these nodes are read at all.
     fn wants(&self, _nodes: Range<u32>) -> bool {
         true
     }

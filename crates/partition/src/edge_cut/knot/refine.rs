@@ -157,6 +157,9 @@ impl Balance<'_> {
             return None;
         }
         let load = self.level.loads.of(node);
+        if load == [0; 3] {
+            return None;
+        }
         let draw = self.draw.with(node.into());
         parts.count(near, weights, tally);
         let kept = tally.sum(own as u32);
@@ -179,7 +182,7 @@ impl Balance<'_> {
 struct Refine<'a> {
     parts: &'a mut Parts,
     level: &'a Level,
-    /// Nodes not looked at since they or a neighbor moved.
+    /// Nodes not looked at since a neighbor moved, and at first all.
     active: Vec<bool>,
     draw: Key,
     /// Weight of the edges that are no longer cut, and that of those found cut.
