@@ -33,7 +33,8 @@ pub(super) struct Caps {
 impl Caps {
     /// The bounds of the `chosen` quantities.
     pub fn new(graph: &Level, options: &PartitionOptions, chosen: &[Constraint]) -> Self {
-        let (mut edges, mut largest) = (0, 1);
+        let mut edges = 0;
+        let mut largest = 1;
         for v in 0..graph.len() as u32 {
             edges += graph.loads.of(v)[1];
             largest = largest.max(graph.loads.of(v)[1]);

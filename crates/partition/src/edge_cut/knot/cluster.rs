@@ -72,7 +72,8 @@ impl Pass for Joining<'_> {
         let mut tally = Tally::default();
         let mut moves = Vec::new();
         // Nodes see where those before them in the piece went.
-        let (first, end) = (piece.nodes().start, piece.nodes().end);
+        let first = piece.nodes().start;
+        let end = piece.nodes().end;
         let mut label = self.label[first as usize..end as usize].to_vec();
         piece.for_each(|node, near, weights| {
             let now = |v: u32| match label.get(v.wrapping_sub(first) as usize) {
@@ -156,7 +157,8 @@ impl Joining<'_> {
     /// Returns whether a cluster has room for a node.
     #[inline]
     fn fits(&self, node: u32, target: u32) -> bool {
-        let (load, sum) = (self.level.loads.of(node), &self.weight[target as usize]);
+        let load = self.level.loads.of(node);
+        let sum = &self.weight[target as usize];
         (0..3).all(|c| load[c] == 0 || u64::from(sum[c]) + load[c] <= self.most[c])
     }
 

@@ -32,7 +32,8 @@ pub(super) fn partitions(
     chosen: &[Constraint],
 ) -> Result<Vec<Vec<u16>>> {
     let defaults = PartitionOptions::default();
-    let (nodes, count) = (edges.num_nodes(), edges.num_edges());
+    let nodes = edges.num_nodes();
+    let count = edges.num_edges();
     let options = PartitionOptions {
         constraints: Some(chosen.to_vec()),
         chunk: Chunk::Edges(Chunk::default().of(count).min(MOST_CHUNK)),

@@ -118,7 +118,8 @@ impl Level {
         }
         let mut writer = ListsWriter::create(scratch, clusters, true)?;
         let mut slots: Vec<u64> = Vec::new();
-        let (mut ids, mut weights) = (Vec::new(), Vec::new());
+        let mut ids = Vec::new();
+        let mut weights = Vec::new();
         for range in ranges(&room, budget / 8) {
             let next = starts(&room[range.clone()], &mut slots);
             let mut scatter = Scatter { map, range: range.clone(), next, slots: &mut slots };
@@ -181,7 +182,8 @@ impl Pass for Scatter<'_> {
 
 /// The lists, which have `room` and end at `ends`, each sorted.
 fn sorted<'a>(slots: &'a mut [u64], room: &[u32], ends: &[usize]) -> Vec<&'a mut [u64]> {
-    let (mut rest, mut start) = (slots, 0);
+    let mut rest = slots;
+    let mut start = 0;
     let mut lists = Vec::with_capacity(room.len());
     for (&room, &end) in room.iter().zip(ends) {
         let (list, after) = rest.split_at_mut(room as usize);

@@ -199,7 +199,8 @@ impl Pass for Refine<'_> {
 
     fn decide(&self, piece: &Piece) -> Self::Decided {
         let mut tally = Tally::default();
-        let (mut moving, mut cut) = (Vec::new(), 0);
+        let mut moving = Vec::new();
+        let mut cut = 0;
         piece.for_each(|node, near, weights| {
             if self.active[node as usize] {
                 if self.target(node, near, weights, &mut tally).is_some() {
