@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use gnarl_common::staging::Staging;
-use gnarl_common::{Error, Result};
+use gnarl_common::{Error, Result, integrity};
 use gnarl_config::support::Combination;
 use gnarl_config::{BatchSource, Parts, RunConfig, Strategy};
 
@@ -85,6 +85,8 @@ impl Registry {
             || setup.task.prepare_epochs((epochs, ranks), threads, &mut take),
         )?;
         let manifest = writer.finish(&identity(config, &graph, cut.as_ref()))?;
+        // While the graph is mapped: files that nobody has open any more are not compared.
+        integrity::settle()?;
         staging.commit()?;
         let bytes = manifest.epochs.iter().flatten().map(|of_rank| of_rank.bytes).sum();
         let seconds = start.elapsed().as_secs_f64();

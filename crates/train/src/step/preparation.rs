@@ -16,6 +16,7 @@ use super::mini_batch::MiniBatch;
 use crate::data::batch::BatchSpec;
 use crate::data::packed::record_batch;
 use crate::encoder::Encoder;
+use crate::faults;
 use crate::task::Task;
 
 /// A step of the preparation of epochs.
@@ -89,6 +90,7 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'_, T, E, G> {
         if spec.share.is_empty() {
             return Ok(None);
         }
+        faults::reached("sample");
         let free = || scratches.lock().unwrap_or_else(PoisonError::into_inner);
         let mut scratch = free().pop().unwrap_or_else(Scratch::new);
         let sampled = self.sample(spec, &mut scratch);
