@@ -78,7 +78,8 @@ fn programs(messages: &str) -> Result<Vec<Binary>> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let of_bench =
             message["target"]["kind"].as_array().is_some_and(|k| k.contains(&"bench".into()));
-        let (name, program) = (text(&message["target"]["name"]), text(&message["executable"]));
+        let name = text(&message["target"]["name"]);
+        let program = text(&message["executable"]);
         let folder = text(&message["manifest_path"]).map(PathBuf::from);
         let folder = folder.as_deref().and_then(Path::parent);
         if let (true, Some(name), Some(program), Some(folder)) = (of_bench, name, program, folder) {

@@ -52,7 +52,9 @@ pub(super) fn rows(turns: &[(Estimates, Estimates)]) -> Vec<Row> {
 /// Least, median and largest.
 fn sorted(mut values: Vec<f64>) -> Option<[f64; 3]> {
     values.sort_by(f64::total_cmp);
-    Some([*values.first()?, values[values.len() / 2], *values.last()?])
+    // Of an even number, the mean of the two in the middle.
+    let median = (values.get(values.len() / 2)? + values[values.len().div_ceil(2) - 1]) / 2.0;
+    Some([*values.first()?, median, *values.last()?])
 }
 
 /// The table, with the revision compared with.
@@ -68,7 +70,8 @@ pub(super) fn markdown(base: &str, rows: &[Row]) -> String {
         let ratio = row.ratios.map_or("–".into(), |[least, median, most]| {
             format!("{median:.2} ({least:.2}–{most:.2})")
         });
-        let (base, now) = (time(row.base), time(row.now));
+        let base = time(row.base);
+        let now = time(row.now);
         let _ = writeln!(text, "| {} | {base} | {now} | {ratio} | {} |", row.name, row.mark());
     }
     text
@@ -109,6 +112,8 @@ mod tests {
         let marks: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.mark())).collect();
         assert_eq!(marks, [("a", "faster"), ("b", ""), ("new", "new"), ("old", "gone")]);
         assert_eq!(rows[0].ratios, Some([0.5, 0.5, 0.6]));
+        assert_eq!(sorted(vec![3.0, 1.0]), Some([1.0, 2.0, 3.0]));
+        assert_eq!(sorted(vec![]), None);
         let text = markdown("v1", &rows);
         assert!(text.contains("| a | 1.00 s | 500.00 ms | 0.50 (0.50–0.60) | faster |"), "{text}");
         assert!(text.contains("| old | 1.00 s | – | – | gone |"), "{text}");

@@ -75,7 +75,19 @@ fn what_is_left_out_is_not_balanced() {
 }
 
 #[test]
-fn it_cuts_no_more_than_grem_and_metis() {
+fn it_cuts_no_more_than_metis_does() {
+    let edges = communities(12);
+    for parts in [4, 6] {
+        let options = PartitionOptions { parts, ..Default::default() };
+        let run = |p: &dyn VertexPartitioner| p.partition(&mut edges.clone(), &options).unwrap();
+        let (knot, metis) = (run(&Knot), run(&Metis));
+        let (ours, theirs) = (cut(&edges, &knot.of), cut(&edges, &metis.of));
+        assert!(ours as f64 <= 1.02 * theirs as f64, "{parts} parts: {ours} against {theirs}");
+    }
+}
+
+#[test]
+fn with_the_same_constraints_it_cuts_no_more_than_grem_and_metis() {
     let edges = communities(12);
     for constraints in [vec![Constraint::Nodes], vec![Constraint::Nodes, Constraint::Edges]] {
         for parts in [4, 6] {
@@ -85,7 +97,7 @@ fn it_cuts_no_more_than_grem_and_metis() {
                 let found = p.partition(&mut edges.clone(), &options).unwrap();
                 cut(&edges, &found.of)
             };
-            let (knot, grem, metis) = (run(&Knot), run(&Grem), run(&Metis));
+            let [knot, grem, metis] = [&Knot as &dyn VertexPartitioner, &Grem, &Metis].map(run);
             assert!(knot <= grem && knot <= metis, "{parts} parts: {knot}, {grem}, {metis}");
         }
     }

@@ -84,7 +84,9 @@ fn graph_aware_partitioners_replicate_less_than_random() {
 
 /// The share of edges cut, and the largest part over the mean of nodes and of in-edges.
 fn quality(edges: &MemoryEdges, of: &[u16], parts: usize) -> [f64; 3] {
-    let (mut cut, mut edges_of, mut nodes_of) = (0u64, vec![0u64; parts], vec![0u64; parts]);
+    let mut cut = 0u64;
+    let mut edges_of = vec![0u64; parts];
+    let mut nodes_of = vec![0u64; parts];
     for_each_edge(&mut edges.clone(), &mut |u, v| {
         cut += u64::from(of[u as usize] != of[v as usize]);
         edges_of[of[v as usize] as usize] += 1;
@@ -118,7 +120,8 @@ fn knot_cuts_no_more_than_grem_and_balanced_metis() {
                 MemoryEdges::new(nodes, pairs).unwrap()
             }
         };
-        let (parts, constraints) = (16, Some(vec![Constraint::Nodes, Constraint::Edges]));
+        let parts = 16;
+        let constraints = Some(vec![Constraint::Nodes, Constraint::Edges]);
         let options = PartitionOptions { parts, constraints, ..Default::default() };
         let run = |p: &dyn VertexPartitioner| {
             quality(&edges, &p.partition(&mut edges.clone(), &options).unwrap().of, parts)

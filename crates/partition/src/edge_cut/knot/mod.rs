@@ -62,7 +62,7 @@ pub struct Knot;
 const CYCLES: u64 = 4;
 /// Cycles end with one that removes less than this share of the cut.
 const LEAST_GAIN: f64 = 0.001;
-/// The share of the cut that an excess of a cap by all of it is worth.
+/// The share of the cut that edges in excess of their cap by all of it are worth.
 const EXCESS_WEIGHT: f64 = 4.0;
 /// Graphs of more neighbors than this are not partitioned anew: on those at hand it takes as long
 /// as all cycles, and gains nothing where there are no clusters.
@@ -137,15 +137,15 @@ struct Run<'a> {
     scratch: std::path::PathBuf,
 }
 
-/// A partition of the graph, with how far it exceeds the caps and the weight of what it cuts.
+/// A partition of the graph, its excess over each cap as a share of it, and the weight of its cut.
 struct Found {
-    excess: f64,
+    excess: [f64; 3],
     cut: u64,
     of: Vec<u16>,
 }
 
 impl Run<'_> {
-    /// The best partition, from those found by others.
+    /// The best partition, beginning with those found by others.
     fn cut(&self, graph: &Level, others: Vec<Vec<u16>>) -> Result<Vec<u16>> {
         let key = Key::new(self.options.seed).with(u64::from_le_bytes(*b"__knot__"));
         let mut keys = (0..).map(|step| key.with(step));
@@ -175,18 +175,24 @@ impl Run<'_> {
     }
 
     fn found(&self, graph: &Level, parts: Parts) -> Result<Found> {
-        let (excess, cut) = (parts.excess(), parts.cut(graph)?);
-        tracing::debug!(cut, excess, "knot");
+        let excess = parts.excesses();
+        let cut = parts.cut(graph)?;
+        tracing::debug!(cut, ?excess, "knot");
         Ok(Found { excess, cut, of: parts.of })
     }
 
     /// Compares partitions: one within the caps is better than one that is not. Where a single node
     /// outweighs a part, the part it is in can be within them only without its neighbors: there,
-    /// an excess is weighed against what it saves.
+    /// an excess of edges, and of nothing else, is weighed against what it saves.
     fn is_better(&self, found: &Found, than: &Found) -> bool {
-        let key = |found: &Found| match self.caps.outweighed {
-            true => (0.0, found.cut as f64 * (1.0 + EXCESS_WEIGHT * found.excess)),
-            false => (found.excess, found.cut as f64),
+        let key = |found: &Found| {
+            let [nodes, edges, train] = found.excess;
+            let cut = found.cut as f64;
+            if self.caps.outweighed {
+                (nodes + train, cut * (1.0 + EXCESS_WEIGHT * edges))
+            } else {
+                (nodes + edges + train, cut)
+            }
         };
         key(found) < key(than)
     }

@@ -14,7 +14,7 @@ const SMALL_WORDS: u64 = 1 << 20;
 const BLOCKS: usize = 64;
 /// Most pieces of a block: 16 MiB.
 const MOST_PIECES: usize = 64;
-/// Lists of more words are read in their order, since they are not cached.
+/// Lists of as many words are read in their order: 1 GiB.
 const CACHED_WORDS: u64 = 1 << 28;
 
 /// A pass over lists with a state that each block of pieces changes.
@@ -41,7 +41,7 @@ impl Lists {
     /// Runs a pass over all lists.
     ///
     /// The pieces of a block are far apart, because nodes near each other are often neighbors, and
-    /// would be decided about without each other.
+    /// would be decided about without each other; lists too large to be cached are read in order.
     pub fn run<P: Pass>(&self, pass: &mut P) -> Result<()> {
         let words = self.words();
         if words < SMALL_WORDS {

@@ -36,7 +36,12 @@ impl Parts {
 
     /// Total excess over the caps, as a sum of shares of the caps.
     pub fn excess(&self) -> f64 {
-        self.loads.iter().map(|load| excess(*load, &self.caps)).sum()
+        self.excesses().iter().sum()
+    }
+
+    /// Excess of all parts over each cap, as shares of it.
+    pub fn excesses(&self) -> [f64; 3] {
+        std::array::from_fn(|c| self.loads.iter().map(|load| over(load[c], self.caps[c])).sum())
     }
 
     /// Change of the excess if a node of `load` moves.
@@ -273,6 +278,9 @@ fn sub(sum: &mut Load, load: Load) {
 }
 
 fn excess(load: Load, caps: &Load) -> f64 {
-    let over = |(&l, &c): (&u64, &u64)| l.saturating_sub(c) as f64 / c.max(1) as f64;
-    load.iter().zip(caps).map(over).sum()
+    load.iter().zip(caps).map(|(&load, &cap)| over(load, cap)).sum()
+}
+
+fn over(load: u64, cap: u64) -> f64 {
+    load.saturating_sub(cap) as f64 / cap.max(1) as f64
 }
