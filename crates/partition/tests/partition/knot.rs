@@ -74,6 +74,18 @@ fn what_is_left_out_is_not_balanced() {
     assert_eq!(error.kind(), Kind::Usage);
 }
 
+/// Training nodes without edges would all go to the part of a community without training nodes.
+#[test]
+fn training_nodes_without_edges_do_not_overfill_a_part() {
+    let edges = communities(12);
+    let train = (500..edges.num_nodes()).collect();
+    let constraints = Some(vec![Constraint::Nodes, Constraint::Edges]);
+    let options = PartitionOptions { parts: 12, train, constraints, ..Default::default() };
+    let found = Knot.partition(&mut edges.clone(), &options).unwrap();
+    let [nodes, ..] = balances(&edges, &found, &options.train);
+    assert!(nodes <= 1.051, "{nodes}");
+}
+
 #[test]
 fn it_cuts_no_more_than_metis_does() {
     let edges = communities(12);
