@@ -41,6 +41,18 @@ fn read_at(file: &File, start: u64, out: &mut [u8]) -> std::io::Result<()> {
     file.read_exact(out)
 }
 
+/// Reads bytes of a file from `start` on, fewer than `out` has where it ends or the system gives fewer; their number.
+#[cfg(unix)]
+pub(crate) fn read_some_at(file: &File, start: u64, out: &mut [u8]) -> std::io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, out, start)
+}
+
+/// Reads bytes of a file from `start` on, fewer than `out` has where it ends or the system gives fewer; their number.
+#[cfg(windows)]
+pub(crate) fn read_some_at(file: &File, start: u64, out: &mut [u8]) -> std::io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, out, start)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

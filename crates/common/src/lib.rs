@@ -16,6 +16,7 @@
 //! | [`profile`] | spans of time on threads of ranks → those spans, and their sums by name |
 //! | [`prefetch`] | hints to the cache |
 //! | [`read_ahead`] | ranges of a mapped file → the same in memory, many reads at a time |
+//! | [`RowFile`] | ids → rows of a file, many reads at a time, past the system's cache |
 //!
 //! ```
 //! use gnarl_common::did_you_mean::unknown;
@@ -46,6 +47,7 @@ pub mod prefetch;
 pub mod profile;
 pub mod read_ahead;
 pub mod rng;
+mod row_file;
 mod scatter;
 pub mod sealed_json;
 mod spool;
@@ -62,6 +64,7 @@ pub use error::{Context, Error, Kind, Result, ResultExt};
 pub use fnv::fnv1a;
 pub use id_map::IdMap;
 pub use place::{FileRange, Folder, Place, Subfolder};
+pub use row_file::RowFile;
 pub use scatter::NpyScatter;
 pub use spool::Spool;
 pub use stored::Stored;

@@ -16,6 +16,7 @@ pub(super) fn known() -> Table {
         Value::Table(names.iter().map(|n| (n.to_string(), Value::Boolean(true))).collect())
     };
     add("dataset", "import", keys(&["format", "options"]));
+    add("dataset", "cache_memory", Value::Boolean(true));
     add("dataset", "split", keys(&["train", "valid", "test", "seed"]));
     for key in ["hops", "path", "tau_vol", "constraints", "servers", "token_file", "certificate"] {
         add("partition", key, Value::Boolean(true));

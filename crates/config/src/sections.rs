@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use bytesize::ByteSize;
 use gnarl_common::{Error, Result};
 use gnarl_graph::splits::RandomSplit;
 use gnarl_nn::decoders::{self, DecoderConfig};
@@ -88,6 +89,10 @@ pub struct DatasetSection {
     pub split: Option<RandomSplit>,
     /// Reading of mapped files ahead of batches.
     pub read_ahead: ReadAhead,
+    /// Memory of a worker for rows of features that batches read ahead, such as `"2GiB"`; 0 keeps none. By default by what is
+    /// free when the first batch begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_memory: Option<ByteSize>,
 }
 
 /// `[dataset.import]`: the words of a `gnarl import` command.

@@ -78,6 +78,7 @@ fn full() -> RunConfig {
     full.average.outer_momentum = Some(0.9);
     full.evaluate.fanouts = vec![10, 10];
     full.evaluate.memory = Some(bytesize::ByteSize::gib(2));
+    full.dataset.cache_memory = Some(bytesize::ByteSize::gib(2));
     full.tensor.memory = Some(bytesize::ByteSize::gib(8));
     full.tensor.spill = Some("scratch".into());
     full.train.metric = Some("accuracy".into());

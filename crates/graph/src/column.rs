@@ -1,13 +1,15 @@
 //! Columns: named arrays of one type, one npy file each.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gnarl_common::integrity::{self, Sealed};
 use gnarl_common::memory::{Pages, SparePages};
 use gnarl_common::npy::{LONGEST_START, NpyHeader};
-use gnarl_common::{Buf, DType, Element, Error, FileRange, Kind, Place, Result, ResultExt};
+use gnarl_common::{
+    Buf, DType, Element, Error, FileRange, Kind, Place, Result, ResultExt, RowFile,
+};
 use memmap2::Mmap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -133,7 +135,7 @@ pub struct Column {
 /// The bytes of a column's file.
 #[derive(Debug, Clone)]
 enum Bytes {
-    Mapped(Arc<Mmap>),
+    Mapped { map: Arc<Mmap>, file: Arc<File>, path: PathBuf },
     InMemory(Arc<Pages>),
 }
 
@@ -153,9 +155,10 @@ impl Column {
         if values.end > map.len() as u64 {
             return Err(Error::invalid(format!("{}: became shorter meanwhile", path.display())));
         }
-        integrity::expect(Sealed::new(path, values, spec.crc32), &map)?;
+        integrity::expect(Sealed::new(path.clone(), values, spec.crc32), &map)?;
         let offset = header.offset as usize;
-        Ok(Self { spec: spec.clone(), file: Bytes::Mapped(map), offset })
+        let file = Bytes::Mapped { map, file: Arc::new(file), path };
+        Ok(Self { spec: spec.clone(), file, offset })
     }
 
     /// Reads the column's file in `place` into memory, of `spare` pages, and checks it.
@@ -207,7 +210,7 @@ impl Column {
         let len = self.spec.shape.iter().product::<u64>() as usize;
         (T::DTYPE == self.spec.dtype)
             .then(|| match &self.file {
-                Bytes::Mapped(map) => Buf::mapped(map.clone(), self.offset, len),
+                Bytes::Mapped { map, .. } => Buf::mapped(map.clone(), self.offset, len),
                 Bytes::InMemory(pages) => Buf::of_pages(pages.clone(), self.offset, len),
             })
             .flatten()
@@ -248,11 +251,22 @@ impl Column {
         Ok(values.iter().enumerate().map(narrow).collect::<Result<Vec<_>>>()?.into())
     }
 
+    /// The rows as they are in the file, to be read here and there where it exceeds memory; none if they are in memory.
+    ///
+    /// # Errors
+    /// If the file cannot be opened again.
+    pub fn row_file(&self) -> Result<Option<RowFile>> {
+        let Bytes::Mapped { file, path, .. } = &self.file else { return Ok(None) };
+        let row_bytes = self.width() * self.spec.dtype.size();
+        let shape = (self.rows() as u64, row_bytes);
+        RowFile::new(file, path, self.offset as u64, shape).map(Some)
+    }
+
     /// The bytes of the values, as stored.
     pub fn bytes(&self) -> &[u8] {
         let len = self.spec.shape.iter().product::<u64>() as usize * self.spec.dtype.size();
         let file = match &self.file {
-            Bytes::Mapped(map) => &map[..],
+            Bytes::Mapped { map, .. } => &map[..],
             Bytes::InMemory(pages) => &pages[..],
         };
         &file[self.offset..self.offset + len]

@@ -10,10 +10,14 @@ use gnarl_graph::blocks::Schema;
 use gnarl_graph::times::edge_times;
 use gnarl_graph::{Dataset, Features, Labels, Triple};
 use gnarl_sample::{HeteroSampleGraph, Weights};
-use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows};
+use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows, begin_random_reads};
 
 use crate::lists::Lists;
 use crate::rows::{FeatureRows, LabelRows};
+
+/// The part of the memory that is free which rows of features may take where files exceed it: one in so many. A model comes
+/// later, and other processes may load the same dataset beside this one.
+const CACHED: u64 = 8;
 
 /// A dataset with the columns that batches read, mapped.
 pub struct LoaderGraph {
@@ -130,13 +134,22 @@ impl LoaderGraph {
         let counts = lists.schema().edge_types().iter().map(count).collect::<Result<_>>()?;
         let rows = features.iter().flatten().map(MappedFeatures::num_bytes).sum::<u64>();
         let bytes = lists.num_bytes() as u64 + rows;
+        let free = available().map_or(u64::MAX, |memory| memory.left);
         // The rest is for batches and the model.
-        let ahead = available().is_some_and(|memory| bytes > memory.left / 4 * 3);
+        let ahead = bytes > free / 4 * 3;
         let lists = match ahead {
             true => {
-                lists.expect_random_reads();
-                features.iter().flatten().for_each(FeatureStore::expect_random_reads);
-                lists.read_ahead()
+                let stores =
+                    features.iter().flatten().map(|features| features as &dyn FeatureStore);
+                begin_random_reads(stores, (free / CACHED).min(rows))?;
+                // Others are in the system's cache once they were read, as features do not take their place.
+                match lists.num_bytes() as u64 > free / 2 {
+                    true => {
+                        lists.expect_random_reads();
+                        lists.read_ahead()
+                    }
+                    false => lists,
+                }
             }
             false => lists,
         };

@@ -30,6 +30,7 @@
 
 pub mod cache;
 pub mod embedding;
+mod file_rows;
 mod mapped;
 mod placed;
 pub mod placement;
@@ -58,6 +59,22 @@ pub enum Rows {
         /// The values.
         values: Vec<f32>,
     },
+}
+
+/// Calls [`FeatureStore::begin_random_reads`] of all `stores`, which share `memory` by the bytes of their files.
+///
+/// # Errors
+/// As there; stores after the one that fails are read as before, too.
+pub fn begin_random_reads<'a>(
+    stores: impl Iterator<Item = &'a dyn FeatureStore> + Clone,
+    memory: u64,
+) -> Result<()> {
+    let all: u64 = stores.clone().map(FeatureStore::file_bytes).sum();
+    for store in stores {
+        let share = u128::from(memory) * u128::from(store.file_bytes()) / u128::from(all.max(1));
+        store.begin_random_reads(share as u64)?;
+    }
+    Ok(())
 }
 
 /// A store of node features.
@@ -102,8 +119,14 @@ pub trait FeatureStore: Send + Sync {
     /// Advises that the features of `ids` are read soon, so that a store of mapped files may read ahead.
     fn expect_reads(&self, _ids: Range<usize>) {}
 
-    /// Advises that features are read here and there; nothing where they are not in mapped files.
-    fn expect_random_reads(&self) {}
+    /// Prepares for reads here and there of files larger than memory; the rows that [`FeatureStore::gather_ahead`] reads most
+    /// often stay in `memory` bytes. Nothing where they are not in files. Only the first call counts.
+    ///
+    /// # Errors
+    /// If a file cannot be opened once more; it is read as before then.
+    fn begin_random_reads(&self, _memory: u64) -> Result<()> {
+        Ok(())
+    }
 
     /// As [`FeatureStore::gather`] for files larger than memory: rows are read many at a time.
     ///
@@ -125,7 +148,7 @@ pub trait FeatureStore: Send + Sync {
     /// may release their memory.
     fn forget(&self, _ids: Range<usize>) {}
 
-    /// Statistics of the cache of remote features, if there is one.
+    /// Statistics of the cache of features of other hosts, or of files larger than memory, if there is one.
     fn cache_stats(&self) -> Option<cache::CacheStats> {
         None
     }

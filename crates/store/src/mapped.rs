@@ -1,12 +1,15 @@
 //! Features of a local dataset or part, mapped from its files.
 
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use gnarl_common::{Buf, DType, Error, Result, Stored, read_ahead};
-use gnarl_graph::Features;
+use gnarl_graph::{Column, Features};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::cache::CacheStats;
+use crate::file_rows::FileRows;
 use crate::widen::Values;
 use crate::{FeatureStore, Rows};
 
@@ -48,8 +51,17 @@ pub struct MappedFeatures {
 
 #[derive(Debug, Clone)]
 enum Source {
-    Dense(Values),
-    Csr { indptr: Buf<u64>, indices: Buf<u32>, values: Buf<f32> },
+    Dense {
+        values: Values,
+        column: Column,
+        /// Set where the file exceeds memory.
+        apart: Arc<OnceLock<FileRows>>,
+    },
+    Csr {
+        indptr: Buf<u64>,
+        indices: Buf<u32>,
+        values: Buf<f32>,
+    },
 }
 
 impl MappedFeatures {
@@ -60,7 +72,10 @@ impl MappedFeatures {
     pub fn new(features: Features, normalize: Normalize) -> Result<Self> {
         let (rows, width) = (features.rows(), features.width());
         let source = match features {
-            Features::Dense(column) => Source::Dense(Values::open(&column)?),
+            Features::Dense(column) => {
+                let values = Values::open(&column)?;
+                Source::Dense { values, column, apart: Arc::default() }
+            }
             Features::Csr { indptr, indices, values, .. } => {
                 Source::Csr { indptr, indices, values }
             }
@@ -71,7 +86,7 @@ impl MappedFeatures {
     /// Bytes of the values, and of the columns of sparse ones.
     pub fn num_bytes(&self) -> u64 {
         match &self.source {
-            Source::Dense(values) => values.bytes(),
+            Source::Dense { values, .. } => values.bytes(),
             Source::Csr { indices, values, .. } => {
                 (size_of_val(&indices[..]) + size_of_val(&values[..])) as u64
             }
@@ -106,7 +121,7 @@ impl MappedFeatures {
     /// Prefetches a dense row that is read soon.
     #[inline]
     pub fn prefetch(&self, id: u32) {
-        if let Source::Dense(values) = &self.source
+        if let Source::Dense { values, .. } = &self.source
             && (id as usize) < self.rows
         {
             values.prefetch_row(id as usize, self.width);
@@ -115,7 +130,7 @@ impl MappedFeatures {
 
     fn dense(&self) -> Result<&Values> {
         match &self.source {
-            Source::Dense(values) => Ok(values),
+            Source::Dense { values, .. } => Ok(values),
             Source::Csr { .. } => {
                 Err(Error::invalid("sparse features cannot be gathered as dense rows"))
             }
@@ -199,36 +214,57 @@ impl FeatureStore for MappedFeatures {
 
     fn stored(&self) -> Option<Stored<'_>> {
         match (&self.source, self.normalize) {
-            (Source::Dense(Values::F32(values)), Normalize::None) => Some(Stored::F32(values)),
-            (Source::Dense(Values::F16(values)), Normalize::None) => Some(Stored::F16(values)),
-            (Source::Dense(Values::Bf16(values)), Normalize::None) => Some(Stored::Bf16(values)),
+            (Source::Dense { values: Values::F32(values), .. }, Normalize::None) => {
+                Some(Stored::F32(values))
+            }
+            (Source::Dense { values: Values::F16(values), .. }, Normalize::None) => {
+                Some(Stored::F16(values))
+            }
+            (Source::Dense { values: Values::Bf16(values), .. }, Normalize::None) => {
+                Some(Stored::Bf16(values))
+            }
             _ => None,
         }
     }
 
     fn exact_type(&self) -> DType {
         match (&self.source, self.normalize) {
-            (Source::Dense(Values::F16(_)), Normalize::None) => DType::F16,
-            (Source::Dense(Values::Bf16(_)), Normalize::None) => DType::BF16,
-            (Source::Dense(Values::U8(_)), Normalize::None) => DType::U8,
+            (Source::Dense { values: Values::F16(_), .. }, Normalize::None) => DType::F16,
+            (Source::Dense { values: Values::Bf16(_), .. }, Normalize::None) => DType::BF16,
+            (Source::Dense { values: Values::U8(_), .. }, Normalize::None) => DType::U8,
             _ => DType::F32,
         }
     }
 
     fn file_bytes(&self) -> u64 {
         match &self.source {
-            Source::Dense(values) => values.bytes(),
+            Source::Dense { values, .. } => values.bytes(),
             Source::Csr { .. } => 0,
         }
     }
 
-    fn expect_random_reads(&self) {
+    fn begin_random_reads(&self, memory: u64) -> Result<()> {
         match &self.source {
-            Source::Dense(values) => values.expect_random_reads(),
+            Source::Dense { values, column, apart } => {
+                values.expect_random_reads();
+                if apart.get().is_none()
+                    && let Some(file) = column.row_file()?
+                {
+                    _ = apart.set(FileRows::new(file, memory));
+                }
+            }
             Source::Csr { indices, values, .. } => {
                 indices.expect_random_reads();
                 values.expect_random_reads();
             }
+        }
+        Ok(())
+    }
+
+    fn cache_stats(&self) -> Option<CacheStats> {
+        match &self.source {
+            Source::Dense { apart, .. } => apart.get().map(FileRows::stats),
+            Source::Csr { .. } => None,
         }
     }
 
@@ -249,8 +285,18 @@ impl FeatureStore for MappedFeatures {
     }
 
     fn gather_ahead_into(&self, ids: &[u32], out: &mut [f32]) -> Result<()> {
-        self.dense()?;
         self.check(ids)?;
+        if let Source::Dense { values, apart, .. } = &self.source
+            && let Some(rows) = apart.get()
+            && self.width > 0
+        {
+            return rows.visit(ids, &mut |i, bytes| {
+                let row = &mut out[i * self.width..(i + 1) * self.width];
+                values.widen(bytes, row);
+                self.normalize.apply(row);
+            });
+        }
+        self.dense()?;
         let rows = read_ahead::GRAIN;
         read_ahead::install(|| {
             let tasks = out.par_chunks_mut((rows * self.width).max(1)).zip(ids.par_chunks(rows));
@@ -259,7 +305,7 @@ impl FeatureStore for MappedFeatures {
     }
 
     fn expect_reads(&self, ids: Range<usize>) {
-        if let Source::Dense(values) = &self.source {
+        if let Source::Dense { values, .. } = &self.source {
             let ids = ids.start.min(self.rows)..ids.end.min(self.rows);
             values.expect_reads(ids.start * self.width..ids.end * self.width);
         }
@@ -268,7 +314,9 @@ impl FeatureStore for MappedFeatures {
     fn forget(&self, ids: Range<usize>) {
         let ids = ids.start.min(self.rows)..ids.end.min(self.rows);
         match &self.source {
-            Source::Dense(values) => values.forget(ids.start * self.width..ids.end * self.width),
+            Source::Dense { values, .. } => {
+                values.forget(ids.start * self.width..ids.end * self.width)
+            }
             Source::Csr { indptr, indices, values } => {
                 let range = indptr[ids.start] as usize..indptr[ids.end] as usize;
                 indices.forget(range.clone());

@@ -32,7 +32,7 @@ impl<S: RowSource + ?Sized> RowSource for Arc<S> {
 }
 
 /// Checks that `values` are `rows` × `width`.
-pub(crate) fn check_len(values: &[f32], rows: usize, width: usize) -> Result<()> {
+pub(crate) fn check_len<T>(values: &[T], rows: usize, width: usize) -> Result<()> {
     if rows.checked_mul(width) == Some(values.len()) {
         return Ok(());
     }

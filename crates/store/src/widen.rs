@@ -94,11 +94,23 @@ impl Values {
             Self::F32(values) => out.copy_from_slice(&values[range]),
             Self::F16(values) => values[range].convert_to_f32_slice(out),
             Self::Bf16(values) => values[range].convert_to_f32_slice(out),
-            Self::U8(values) => {
-                for (o, &v) in out.iter_mut().zip(&values[range]) {
-                    *o = f32::from(v);
-                }
-            }
+            Self::U8(values) => widen_bytes(&values[range], out),
         }
+    }
+
+    /// Widens the bytes of a row of values of this type, which begin at a multiple of their size.
+    pub(crate) fn widen(&self, bytes: &[u8], out: &mut [f32]) {
+        match self {
+            Self::F32(_) => out.copy_from_slice(bytemuck::cast_slice(bytes)),
+            Self::F16(_) => bytemuck::cast_slice::<u8, f16>(bytes).convert_to_f32_slice(out),
+            Self::Bf16(_) => bytemuck::cast_slice::<u8, bf16>(bytes).convert_to_f32_slice(out),
+            Self::U8(_) => widen_bytes(bytes, out),
+        }
+    }
+}
+
+fn widen_bytes(values: &[u8], out: &mut [f32]) {
+    for (o, &v) in out.iter_mut().zip(values) {
+        *o = f32::from(v);
     }
 }

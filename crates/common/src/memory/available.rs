@@ -2,6 +2,7 @@
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Root of `/proc` and `/sys`.
 const ROOT: &str = "/";
@@ -20,6 +21,19 @@ pub struct Available {
 /// The memory available to this process; `None` where the system does not report it.
 pub fn available() -> Option<Available> {
     under(Path::new(ROOT))
+}
+
+/// Workers that share the memory available to this process, which may be several processes.
+static SHARERS: AtomicU64 = AtomicU64::new(1);
+
+/// Says how many workers share the memory available to this process: those of a run on this host.
+pub fn share_among(workers: usize) {
+    SHARERS.store(workers.max(1) as u64, Ordering::Relaxed);
+}
+
+/// Workers that share the memory available to this process.
+pub fn sharers() -> u64 {
+    SHARERS.load(Ordering::Relaxed)
 }
 
 /// As [`available`], for tests with another root.

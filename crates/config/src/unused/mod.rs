@@ -165,6 +165,10 @@ mod tests {
             ("partition.parts = 2\npartition.tau_vol = 5", "the partitioner spring"),
             ("partition.algorithm = 'metis'", "partition.parts above 1"),
             ("train.strategy = 'tensor'\ndataset.read_ahead = 'always'", "batches of nodes"),
+            (
+                "dataset.read_ahead = 'never'\ndataset.cache_memory = '1GiB'",
+                "dataset.cache_memory applies to batches that read ahead",
+            ),
             ("train.sync_every = 5", "strategy 'average'"),
             ("average.outer = 'slowmo'", "strategy 'average' on several parts"),
             (

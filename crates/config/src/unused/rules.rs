@@ -6,25 +6,31 @@ use gnarl_store::cache::CachePolicy;
 
 use super::applied::Rule;
 use crate::{
-    BatchSource, Method, Outer, Pipeline, RowOptimizer, Servers, Sides, SplitBy, Strategy, TaskKind,
+    BatchSource, Method, Outer, Pipeline, ReadAhead, RowOptimizer, Servers, Sides, SplitBy,
+    Strategy, TaskKind,
 };
 
 /// The first rule of a key that does not apply is reported.
 pub(super) const RULES: &[Rule] = &[
     Rule {
-        keys: &["dataset.read_ahead"],
+        keys: &["dataset.read_ahead", "dataset.cache_memory"],
         applies: |a| !a.tensor() && !a.model(&["none"]) && a.run.partition.servers.is_none(),
         to: "batches of nodes of this machine's files: not to strategy 'tensor', partition.servers or model.name 'none'",
     },
     Rule {
-        keys: &["dataset.read_ahead"],
+        keys: &["dataset.read_ahead", "dataset.cache_memory"],
         applies: |a| !a.disaggregated() || a.run.evaluates_sampled(),
         to: "batches of mapped files; strategy 'disaggregated' reads whole parts into memory",
     },
     Rule {
-        keys: &["dataset.read_ahead"],
+        keys: &["dataset.read_ahead", "dataset.cache_memory"],
         applies: |a| a.run.sample.source == BatchSource::Graph || a.run.evaluates_sampled(),
         to: "batches of mapped files; those of sample.source = 'batches' are prepared",
+    },
+    Rule {
+        keys: &["dataset.cache_memory"],
+        applies: |a| a.run.dataset.read_ahead != ReadAhead::Never,
+        to: "batches that read ahead: dataset.read_ahead is 'never'",
     },
     Rule {
         keys: &["disaggregated.*"],

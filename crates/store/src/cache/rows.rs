@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gnarl_common::{Result, prefetch};
-use hashbrown::HashMap;
 
 use super::Policy;
 use crate::RowSource;
@@ -14,7 +13,7 @@ use crate::source::{check_len, span};
 const AHEAD: usize = 8;
 
 /// Fetches the rows of ids into a slice of that many rows.
-pub type FetchRows<'a> = &'a dyn Fn(&[u64], &mut [f32]) -> Result<()>;
+pub type FetchRows<'a, T = f32> = &'a dyn Fn(&[u64], &mut [T]) -> Result<()>;
 
 /// A cache of the rows of a source.
 ///
@@ -26,19 +25,19 @@ pub struct CachedRows<S> {
     cache: RowCache,
 }
 
-/// A cache of rows whose source each caller brings along.
-pub struct RowCache {
+/// A cache of rows whose source each caller brings along, divided into shards by id: callers meet at one of them only.
+pub struct RowCache<T = f32> {
     width: usize,
-    held: Mutex<Held>,
+    shards: Vec<Mutex<Held<T>>>,
     hits: AtomicU64,
     misses: AtomicU64,
     fetched: AtomicU64,
 }
 
 /// The cached rows, `slots × width`, and their keys.
-struct Held {
+struct Held<T> {
     policy: Box<dyn Policy>,
-    rows: Vec<f32>,
+    rows: Vec<T>,
 }
 
 /// Cache statistics. Calls that failed do not count.
@@ -54,9 +53,8 @@ pub struct CacheStats {
 }
 
 /// The misses of one call.
-#[derive(Default)]
 struct Missing {
-    /// Distinct ids in the order of first occurrence.
+    /// Distinct ids, ascending.
     ids: Vec<u64>,
     /// Output row, and the position of its id in `ids`.
     places: Vec<(usize, usize)>,
@@ -108,13 +106,25 @@ impl<S: RowSource> RowSource for CachedRows<S> {
     }
 }
 
-impl RowCache {
+impl<T: Copy + Default> RowCache<T> {
     /// An empty cache of rows of so many values, with one row per slot of `policy`.
     pub fn new(width: usize, policy: Box<dyn Policy>) -> Self {
-        let rows = vec![0.0; policy.slots() * width];
+        Self::of_shards(width, vec![policy])
+    }
+
+    /// As [`RowCache::new`], with a shard for each of the policies.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn of_shards(width: usize, policies: Vec<Box<dyn Policy>>) -> Self {
+        assert!(!policies.is_empty());
+        let shard = |policy: Box<dyn Policy>| {
+            let rows = vec![T::default(); policy.slots() * width];
+            Mutex::new(Held { policy, rows })
+        };
         Self {
             width,
-            held: Mutex::new(Held { policy, rows }),
+            shards: policies.into_iter().map(shard).collect(),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             fetched: AtomicU64::new(0),
@@ -130,20 +140,34 @@ impl RowCache {
         }
     }
 
-    /// Fetches the rows of `ids` into `out`. Calls `source` at most once, for all distinct misses.
+    /// Fetches the rows of `ids` into `out`. Calls `source` at most once, for all distinct misses in ascending order.
     ///
     /// # Errors
     /// If `out` is not of that length; those of the source, which leave the cache as it was.
-    pub fn fetch(&self, ids: &[u64], out: &mut [f32], source: FetchRows<'_>) -> Result<()> {
+    pub fn fetch(&self, ids: &[u64], out: &mut [T], source: FetchRows<'_, T>) -> Result<()> {
         let width = self.width;
         check_len(out, ids.len(), width)?;
-        let missing = self.copy_held(ids, out);
+        self.visit(ids, source, &mut |i, row| out[span(i, width)].copy_from_slice(row))
+    }
+
+    /// Hands the row of each of `ids` to `found`, with its position, in any order. Calls `source` as [`RowCache::fetch`].
+    ///
+    /// # Errors
+    /// Those of the source, which leave the cache as it was; some rows may be handed over by then.
+    pub fn visit(
+        &self,
+        ids: &[u64],
+        source: FetchRows<'_, T>,
+        found: &mut dyn FnMut(usize, &[T]),
+    ) -> Result<()> {
+        let width = self.width;
+        let missing = self.visit_held(ids, found);
         if !missing.ids.is_empty() {
-            let mut fetched = vec![0.0; missing.ids.len() * width];
+            let mut fetched = vec![T::default(); missing.ids.len() * width];
             source(&missing.ids, &mut fetched)?;
             self.keep(&missing.ids, &fetched);
             for &(i, at) in &missing.places {
-                out[span(i, width)].copy_from_slice(&fetched[span(at, width)]);
+                found(i, &fetched[span(at, width)]);
             }
         }
         let misses = missing.places.len();
@@ -153,55 +177,81 @@ impl RowCache {
         Ok(())
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The shard of an id.
+    fn shard_of(&self, id: u64) -> usize {
+        let mixed = id.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        (mixed as usize * self.shards.len()) >> 32
     }
 
-    /// Copies the cached rows; returns the misses.
-    fn copy_held(&self, ids: &[u64], out: &mut [f32]) -> Missing {
-        let width = self.width;
-        let Held { policy, rows } = &mut *self.held();
-        let (found, missing) = look_up(&mut **policy, ids);
-        let row = |slot: u32| &rows[span(slot as usize, width)];
-        for (n, &(i, slot)) in found.iter().enumerate() {
-            if let Some(&(_, later)) = found.get(n + AHEAD) {
-                prefetch::row(row(later));
-            }
-            out[span(i, width)].copy_from_slice(row(slot));
+    /// Positions of the ids of each shard.
+    fn by_shard(&self, ids: &[u64]) -> Vec<Vec<usize>> {
+        if let [_] = self.shards[..] {
+            return vec![(0..ids.len()).collect()];
         }
-        missing
+        let mut of = vec![Vec::new(); self.shards.len()];
+        for (i, &id) in ids.iter().enumerate() {
+            of[self.shard_of(id)].push(i);
+        }
+        of
     }
 
-    /// Offers fetched rows to the policy.
-    fn keep(&self, ids: &[u64], fetched: &[f32]) {
-        let width = self.width;
-        let Held { policy, rows } = &mut *self.held();
-        for (i, &id) in ids.iter().enumerate() {
-            // Another caller may have fetched the same row meanwhile.
-            if policy.get(id).is_some() {
-                continue;
+    /// Hands over the cached rows; returns the misses.
+    fn visit_held(&self, ids: &[u64], found: &mut dyn FnMut(usize, &[T])) -> Missing {
+        let mut missed = Vec::new();
+        for (shard, positions) in self.shards.iter().zip(self.by_shard(ids)) {
+            let Held { policy, rows } = &mut *held(shard);
+            let row = |slot: u32| &rows[span(slot as usize, self.width)];
+            let mut slots = Vec::with_capacity(positions.len());
+            for i in positions {
+                match policy.get(ids[i]) {
+                    Some(slot) => slots.push((i, slot)),
+                    None => missed.push((ids[i], i)),
+                }
             }
-            if let Some(slot) = policy.insert(id) {
-                rows[span(slot as usize, width)].copy_from_slice(&fetched[span(i, width)]);
+            for (n, &(i, slot)) in slots.iter().enumerate() {
+                if let Some(&(_, later)) = slots.get(n + AHEAD) {
+                    prefetch::row(row(later));
+                }
+                found(i, row(slot));
+            }
+        }
+        Missing::new(missed)
+    }
+
+    /// Offers fetched rows to the policies.
+    fn keep(&self, ids: &[u64], fetched: &[T]) {
+        let width = self.width;
+        for (shard, positions) in self.shards.iter().zip(self.by_shard(ids)) {
+            let Held { policy, rows } = &mut *held(shard);
+            for i in positions {
+                // Another caller may have fetched the same row meanwhile.
+                if policy.get(ids[i]).is_some() {
+                    continue;
+                }
+                if let Some(slot) = policy.insert(ids[i]) {
+                    rows[span(slot as usize, width)].copy_from_slice(&fetched[span(i, width)]);
+                }
             }
         }
     }
 }
 
-/// Output rows with their slots, and the misses.
-fn look_up(policy: &mut dyn Policy, ids: &[u64]) -> (Vec<(usize, u32)>, Missing) {
-    let (mut found, mut missing) = (Vec::with_capacity(ids.len()), Missing::default());
-    let mut seen = HashMap::<u64, usize>::new();
-    for (i, &id) in ids.iter().enumerate() {
-        if let Some(slot) = policy.get(id) {
-            found.push((i, slot));
-            continue;
+fn held<T>(shard: &Mutex<Held<T>>) -> MutexGuard<'_, Held<T>> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Missing {
+    /// Those of ids and their positions.
+    fn new(mut missed: Vec<(u64, usize)>) -> Self {
+        missed.sort_unstable();
+        let mut ids = Vec::with_capacity(missed.len());
+        let mut places = Vec::with_capacity(missed.len());
+        for (id, i) in missed {
+            if ids.last() != Some(&id) {
+                ids.push(id);
+            }
+            places.push((i, ids.len() - 1));
         }
-        let at = *seen.entry(id).or_insert_with(|| {
-            missing.ids.push(id);
-            missing.ids.len() - 1
-        });
-        missing.places.push((i, at));
+        Self { ids, places }
     }
-    (found, missing)
 }

@@ -15,7 +15,7 @@ use gnarl_store::{FeatureStore, MappedFeatures};
 
 use super::batch::{Input, gather_of_batch};
 use super::edge_features::with_edge_features;
-use super::read_ahead::ReadAhead;
+use super::read_ahead::{Files, ReadAhead};
 use super::times::{draw_of, temporal};
 
 /// In-neighbor lists of a graph, local or partitioned.
@@ -114,9 +114,9 @@ impl Graph {
             graph = with_edge_features(graph, dataset)?;
         }
         let features = MappedFeatures::new(features_of(dataset)?, config.dataset.normalize)?;
-        let bytes = graph.num_bytes() as u64 + features.num_bytes();
-        let ahead = ReadAhead::new(config.dataset.read_ahead, bytes);
-        if ahead.is_on() {
+        let files = Files { lists: graph.num_bytes() as u64, features: features.num_bytes() };
+        let ahead = ReadAhead::new(&config.dataset, files);
+        if ahead.has_lists() {
             graph = graph.read_ahead();
         }
         let draw = config.sample.time.map(|rule| draw_of(config, rule));
@@ -129,11 +129,13 @@ impl Graph {
     /// # Errors
     /// If a node has no features.
     pub(crate) fn features_of_batch(&self, nodes: &[u32]) -> Result<Input> {
-        let ahead = self.ahead.before_batch(|| {
-            if let Topology::Local(graph) = &self.topology {
+        let ahead = self.ahead.before_batch(|memory| {
+            if let Topology::Local(graph) = &self.topology
+                && self.ahead.has_lists()
+            {
                 graph.expect_random_reads();
             }
-            self.features.expect_random_reads();
+            self.features.begin_random_reads(memory)
         });
         gather_of_batch(self.features.as_ref(), nodes, ahead)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gnarl_common::Buf;
 use gnarl_common::rng::Key;
 use gnarl_common::{DType, Error, Result};
-use gnarl_config::{ReadAhead as Asked, RunConfig};
+use gnarl_config::{DatasetSection, RunConfig};
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::{FusedBatch, Schema};
 use gnarl_nn::models::heterogeneous::Source;
@@ -16,10 +16,10 @@ use gnarl_sample::{
     EdgeServices, HeteroBatch, HeteroFanouts, HeteroPartsSampler, HeteroSampleGraph, HeteroSampler,
     HeteroScratch, ResidentGraph, TemporalDraw,
 };
-use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
+use gnarl_store::{FeatureStore, MappedFeatures, Normalize, begin_random_reads};
 
 use super::batch::{Input, gather_of_batch};
-use super::read_ahead::ReadAhead;
+use super::read_ahead::{Files, ReadAhead};
 #[cfg(feature = "serve")]
 use super::timed_seeds::OwnTimes;
 use super::timed_seeds::TimedSeeds;
@@ -34,6 +34,11 @@ pub(crate) struct HeteroGraph {
     temporal: Option<TimedSeeds>,
     /// How mapped files are read.
     ahead: ReadAhead,
+}
+
+/// Bytes of the files of features.
+fn bytes_of(features: &[Option<MappedFeatures>]) -> u64 {
+    features.iter().flatten().map(MappedFeatures::num_bytes).sum()
 }
 
 /// In-neighbor lists of each edge type, local or partitioned.
@@ -129,9 +134,9 @@ impl HeteroGraph {
     pub fn open(dataset: &Dataset, config: &RunConfig) -> Result<Self> {
         let mut graph = HeteroSampleGraph::open(dataset)?;
         let features = features_of_types(dataset, config.dataset.normalize)?;
-        let rows: u64 = features.iter().flatten().map(MappedFeatures::num_bytes).sum();
-        let ahead = ReadAhead::new(config.dataset.read_ahead, graph.num_bytes() as u64 + rows);
-        if ahead.is_on() {
+        let files = Files { lists: graph.num_bytes() as u64, features: bytes_of(&features) };
+        let ahead = ReadAhead::new(&config.dataset, files);
+        if ahead.has_lists() {
             graph = graph.read_ahead();
         }
         let temporal = match config.sample.time {
@@ -141,9 +146,14 @@ impl HeteroGraph {
         Ok(Self { temporal, ahead, ..Self::new(graph, features) })
     }
 
-    /// The graph with features, of so many bytes, read ahead of batches as asked; lists are in memory.
-    pub fn with_features_ahead(self, asked: Asked, bytes: u64) -> Self {
-        Self { ahead: ReadAhead::new(asked, bytes), ..self }
+    /// A graph whose lists are in memory; features are read ahead of batches as `asked`.
+    pub fn of_lists_in_memory(
+        graph: HeteroSampleGraph,
+        features: Vec<Option<MappedFeatures>>,
+        asked: &DatasetSection,
+    ) -> Self {
+        let files = Files { lists: 0, features: bytes_of(&features) };
+        Self { ahead: ReadAhead::new(asked, files), ..Self::new(graph, features) }
     }
 
     /// The node and edge types.
@@ -273,11 +283,13 @@ impl HeteroGraph {
     /// # Errors
     /// If a node has no features.
     pub fn features_of_batch(&self, nodes: &[Vec<u32>]) -> Result<Vec<Option<Input>>> {
-        let ahead = self.ahead.before_batch(|| {
-            if let HeteroTopology::Local(graph) = &self.topology {
+        let ahead = self.ahead.before_batch(|memory| {
+            if let HeteroTopology::Local(graph) = &self.topology
+                && self.ahead.has_lists()
+            {
                 graph.expect_random_reads();
             }
-            self.features.iter().flatten().for_each(|store| store.expect_random_reads());
+            begin_random_reads(self.features.iter().flatten().map(|store| &**store), memory)
         });
         self.gather(nodes, ahead)
     }

@@ -1,17 +1,35 @@
-//! Reading ahead of batches, where mapped files exceed the memory that is free.
+//! Reading ahead of batches, where files exceed the memory that is free.
 //!
 //! A batch reads lists and features here and there: where they are not in memory, page after page, each a wait for the disk
-//! and for the neighbors that the system reads with it. Here the pages of a batch are read many at a time, and no others.
+//! and for the neighbors that the system reads with it. Here lists come by the pages of a batch, many at a time and no others,
+//! and rows of features past the system's cache, of which those that are read most often stay in a cache of their own.
 
 use std::sync::Once;
 
-use gnarl_common::memory::{available, gib};
-use gnarl_config::ReadAhead as Asked;
+use gnarl_common::Result;
+use gnarl_common::memory::{available, gib, sharers};
+use gnarl_config::{DatasetSection, ReadAhead as Asked};
+
+const GIB: u64 = 1 << 30;
+
+/// Bytes of files that batches read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Files {
+    /// In-neighbor lists, unless they are in memory.
+    pub lists: u64,
+    /// Features.
+    pub features: u64,
+}
 
 /// How the files of a graph are read.
 pub(crate) struct ReadAhead {
     /// True if batches read ahead.
     on: bool,
+    /// True if lists are read ahead where features are.
+    lists: bool,
+    files: Files,
+    /// Bytes that rows of features may take, if the run says so.
+    cache: Option<u64>,
     /// What there is to read, and the memory for it.
     shortage: String,
     begun: Once,
@@ -20,17 +38,25 @@ pub(crate) struct ReadAhead {
 impl Default for ReadAhead {
     /// Batches do not read ahead.
     fn default() -> Self {
-        Self { on: false, shortage: String::new(), begun: Once::new() }
+        Self {
+            on: false,
+            lists: false,
+            files: Files::default(),
+            cache: None,
+            shortage: String::new(),
+            begun: Once::new(),
+        }
     }
 }
 
 impl ReadAhead {
-    /// As asked; `auto` reads ahead of batches where mapped files of `bytes` exceed three quarters of the memory that is
-    /// free: the rest is for batches, the model and its optimizer.
-    pub fn new(asked: Asked, bytes: u64) -> Self {
+    /// As asked; `auto` reads ahead of batches where files exceed three quarters of the memory that is free: the rest is for
+    /// batches, the model and its optimizer.
+    pub fn new(asked: &DatasetSection, files: Files) -> Self {
         let left = available().map(|memory| memory.left);
+        let bytes = files.lists + files.features;
         let exceeds = bytes > 0 && left.is_some_and(|left| bytes > left / 4 * 3);
-        let on = match asked {
+        let on = match asked.read_ahead {
             Asked::Auto => exceeds,
             Asked::Always => true,
             Asked::Never => false,
@@ -45,48 +71,108 @@ impl ReadAhead {
                 "{shortage}: with dataset.read_ahead = 'never' a batch waits for one page after the other"
             );
         }
-        Self { on, shortage, begun: Once::new() }
+        let fit = left.is_some_and(|left| files.lists <= left / 2);
+        let lists = asked.read_ahead == Asked::Always || !fit;
+        let cache = asked.cache_memory.map(|memory| memory.as_u64());
+        if cache.is_some() && !on {
+            tracing::warn!(
+                "{shortage}: batches do not read ahead, and dataset.cache_memory is not used"
+            );
+        }
+        Self { on, lists, files, cache, shortage, begun: Once::new() }
     }
 
-    /// True if batches read ahead.
-    pub fn is_on(&self) -> bool {
-        self.on
-    }
-
-    /// Called before a batch reads features: `advise`, called before the first, tells the system that reads are random, for
-    /// the rest of the run. Returns true if batches read ahead.
-    pub fn before_batch(&self, advise: impl FnOnce()) -> bool {
+    /// Called before a batch reads features: `begin`, called before the first, prepares for random reads for the rest of the
+    /// run, with so many bytes for rows of features. Returns true if batches read ahead.
+    pub fn before_batch(&self, begin: impl FnOnce(u64) -> Result<()>) -> bool {
         if self.on {
             self.begun.call_once(|| {
-                tracing::info!("{}: batches read them ahead", self.shortage);
-                advise();
+                let memory = self.cache.unwrap_or_else(|| self.room());
+                let kept = match self.files.features {
+                    0 => String::new(),
+                    _ => format!(", rows of features with a cache of {}", gib(memory as f64)),
+                };
+                tracing::info!("{}: batches read them ahead{kept}", self.shortage);
+                if let Err(error) = begin(memory) {
+                    tracing::warn!("features are read by pages of their files: {error}");
+                }
             });
         }
         self.on
+    }
+
+    /// True if batches read lists ahead, too: always if the run says so, or else if these exceed half of the memory. Others
+    /// are in the system's cache once they were read, as features do not take their place.
+    pub fn has_lists(&self) -> bool {
+        self.on && self.lists
+    }
+
+    /// Bytes for rows of features, of what is free by now, when the model and its optimizer have theirs, and of what lists
+    /// leave of it. A quarter and a gigabyte at least, but no more than half, is for batches and evaluations.
+    fn room(&self) -> u64 {
+        let free = available().map_or(0, |memory| memory.left);
+        let free = (free - self.files.lists.min(free / 2)) / sharers();
+        let others = (free / 4).max(GIB.min(free / 2));
+        (free - others).min(self.files.features)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use gnarl_config::RunConfig;
+
     use super::*;
+
+    fn with(asked: Asked, files: Files) -> ReadAhead {
+        let mut config = RunConfig::default();
+        config.dataset.read_ahead = asked;
+        ReadAhead::new(&config.dataset, files)
+    }
+
+    fn features(features: u64) -> Files {
+        Files { lists: 0, features }
+    }
 
     #[test]
     fn only_files_that_exceed_memory_are_read_ahead_unless_asked() {
-        let on = |asked, bytes| ReadAhead::new(asked, bytes).is_on();
+        let on = |asked, bytes| with(asked, features(bytes)).on;
         assert!(!on(Asked::Auto, 0));
         assert!(!on(Asked::Auto, 1 << 20));
         assert!(on(Asked::Auto, 1 << 60));
+        assert!(with(Asked::Auto, Files { lists: 1 << 60, features: 0 }).on);
         assert!(on(Asked::Always, 0));
         assert!(!on(Asked::Never, 1 << 60));
     }
 
     #[test]
-    fn the_system_is_told_once() {
-        let mut told = 0;
-        let ahead = ReadAhead::new(Asked::Always, 0);
-        assert!(ahead.before_batch(|| told += 1));
-        assert!(ahead.before_batch(|| told += 1));
-        assert!(!ReadAhead::default().before_batch(|| told += 1));
-        assert_eq!(told, 1);
+    fn lists_that_fit_are_left_to_the_system() {
+        let few = Files { lists: 1 << 20, features: 1 << 60 };
+        let many = Files { lists: 1 << 60, features: 0 };
+        assert!(with(Asked::Auto, few).on && !with(Asked::Auto, few).has_lists());
+        assert!(with(Asked::Auto, many).has_lists() && with(Asked::Always, few).has_lists());
+        assert!(!with(Asked::Never, many).has_lists());
+    }
+
+    #[test]
+    fn files_are_prepared_once() {
+        let mut told = Vec::new();
+        let ahead = with(Asked::Always, features(1000));
+        let mut tell = |memory| {
+            told.push(memory);
+            Ok(())
+        };
+        assert!(ahead.before_batch(&mut tell));
+        assert!(ahead.before_batch(&mut tell));
+        assert!(!ReadAhead::default().before_batch(&mut tell));
+        assert_eq!(told, [1000]);
+    }
+
+    #[test]
+    fn rows_leave_memory_to_lists_and_batches() {
+        let limit = available().unwrap().limit;
+        let all = with(Asked::Always, features(1 << 60));
+        assert!(all.room() <= limit / 4 * 3);
+        let lists = with(Asked::Always, Files { lists: 1 << 60, features: 1 << 60 });
+        assert!(lists.room() <= limit / 8 * 3);
     }
 }

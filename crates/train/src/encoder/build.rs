@@ -26,7 +26,7 @@ use crate::data::graph::Graph;
 use crate::data::hetero_graph::{HeteroGraph, features_of_types};
 #[cfg(feature = "serve")]
 use crate::data::partitioned::{self, Ranks};
-use crate::data::read_ahead::ReadAhead;
+use crate::data::read_ahead::{Files, ReadAhead};
 use crate::data::times::draw_of;
 use crate::registry::Registry;
 
@@ -52,7 +52,7 @@ pub(crate) fn over_edges(
         graph = graph.with_node_times(times)?;
     }
     let features = MappedFeatures::new(features_of(dataset)?, config.dataset.normalize)?;
-    let ahead = ReadAhead::new(config.dataset.read_ahead, features.num_bytes());
+    let ahead = ReadAhead::new(&config.dataset, Files { lists: 0, features: features.num_bytes() });
     let mut graph = Graph { ahead, ..Graph::local(graph, Box::new(features)) };
     if let Some(rule) = rule {
         graph = graph.in_time(draw_of(config, rule))?;
@@ -81,9 +81,7 @@ pub(crate) fn over_relations(
         graph = graph.with_node_times(edges.node_type, &times)?;
     }
     let features = vec![features.transpose()?];
-    let bytes = features.iter().flatten().map(MappedFeatures::num_bytes).sum();
-    let mut graph = HeteroGraph::new(graph, features);
-    graph = graph.with_features_ahead(config.dataset.read_ahead, bytes);
+    let mut graph = HeteroGraph::of_lists_in_memory(graph, features, &config.dataset);
     if let Some(rule) = rule {
         graph = graph.in_time(draw_of(config, rule))?;
     }
@@ -112,9 +110,7 @@ pub(crate) fn over_types(
     }
     let ends = endpoints_and_ways(graph.schema(), asked)?;
     let features = features_of_types(dataset, config.dataset.normalize)?;
-    let bytes = features.iter().flatten().map(MappedFeatures::num_bytes).sum();
-    let mut graph = HeteroGraph::new(graph, features);
-    graph = graph.with_features_ahead(config.dataset.read_ahead, bytes);
+    let mut graph = HeteroGraph::of_lists_in_memory(graph, features, &config.dataset);
     if let Some(rule) = rule {
         graph = graph.in_time(draw_of(config, rule))?;
     }

@@ -95,6 +95,8 @@ fn differing(a: &Stand, b: &Stand) -> Option<String> {
 fn settings(config: &RunConfig) -> String {
     let mut config = config.clone();
     config.dataset.path = Default::default();
+    config.dataset.read_ahead = Default::default();
+    config.dataset.cache_memory = None;
     config.sample.batches = None;
     config.partition.path = config.partition.path.map(|_| Default::default());
     config.partition.token_file = None;

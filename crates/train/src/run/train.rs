@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use gnarl_common::memory::{Resident, resident};
+use gnarl_common::memory::{Resident, resident, share_among};
 use gnarl_common::staging::interrupt::{self, Stoppable};
 use gnarl_common::staging::sweep_files;
 use gnarl_common::{Buf, Context, Error, Home, Result, ResultExt, integrity};
@@ -174,6 +174,7 @@ impl Registry {
         let hosts = handshake::reach(comm, &config, with_batches(&config, &fingerprint))?;
         check_prepared((&config, self), &source)?;
         let local_ranks = hosts.iter().filter(|host| **host == hosts[comm.rank()]).count();
+        share_among(local_ranks);
         let setup = Setup::new((&config, self), source, Purpose::Training(Some((comm, &hosts))))?;
         let lead = comm.rank() == 0;
         let opened = lead.then(|| RunFolder::open(&config, begin, (&fingerprint, watch.command())));

@@ -1,10 +1,14 @@
 //! Files that are read ahead of batches: the same numbers, whatever the task and the kind of graph.
 
+use bytesize::ByteSize;
 use gnarl_config::{ReadAhead, RunConfig, TaskKind};
 use gnarl_graph::generate::{Attributes, HeteroOptions, heterogeneous};
 use gnarl_train::{Begin, run};
 
 use super::bench::Bench;
+
+/// No row of features stays in memory.
+const ALL_FROM_FILES: (ReadAhead, Option<ByteSize>) = (ReadAhead::Always, Some(ByteSize(0)));
 
 /// Runs of nodes, typed nodes and links, of two epochs that are evaluated each.
 fn runs(bench: &Bench) -> [RunConfig; 3] {
@@ -31,14 +35,17 @@ fn runs(bench: &Bench) -> [RunConfig; 3] {
 fn reading_ahead_changes_no_number() {
     let bench = Bench::new();
     for mut config in runs(&bench) {
-        let [never, always] = [ReadAhead::Never, ReadAhead::Always].map(|asked| {
-            config.dataset.read_ahead = asked;
+        let none = (ReadAhead::Never, None);
+        let [never, ahead @ ..] = [none, (ReadAhead::Always, None), ALL_FROM_FILES].map(|asked| {
+            (config.dataset.read_ahead, config.dataset.cache_memory) = asked;
             config.check().unwrap();
             run(&config, Begin::Restart, &|_| ()).unwrap().summary
         });
         let name = config.output.dir.display();
-        assert_eq!(never.losses, always.losses, "{name}");
-        assert_eq!(never.test, always.test, "{name}");
+        for ahead in ahead {
+            assert_eq!(never.losses, ahead.losses, "{name}");
+            assert_eq!(never.test, ahead.test, "{name}");
+        }
     }
 }
 
@@ -50,7 +57,7 @@ fn a_run_may_go_on_with_another_way_to_read() {
     config.train.epochs = 1;
     run(&config, Begin::Restart, &|_| ()).unwrap();
     config.train.epochs = 3;
-    config.dataset.read_ahead = ReadAhead::Always;
+    (config.dataset.read_ahead, config.dataset.cache_memory) = ALL_FROM_FILES;
     let resumed = run(&config, Begin::Resume, &|_| ()).unwrap().summary;
     assert_eq!(resumed.losses, whole.losses);
 }

@@ -29,6 +29,7 @@ pub(super) fn check(path: &Path, old: &RunConfig, new: &RunConfig) -> Result<()>
         // Their digest is compared.
         c.sample.batches = None;
         c.dataset.read_ahead = Default::default();
+        c.dataset.cache_memory = None;
         c.output = Default::default();
         c.plan = Default::default();
         // Nobody reads it then; its defaults have changed, and runs begun before have the old ones in their folder.
