@@ -13,6 +13,10 @@ const LEAST: usize = 1024;
 /// Shards of the cache at most: callers are as many as threads that prepare batches.
 const SHARDS: usize = 64;
 
+/// Rows that follow one another from which on they are read in order.
+const IN_ORDER: usize = 64;
+/// Bytes of rows that are read in order at a time.
+const SCAN: usize = 8 << 20;
 /// Looks for the cache before rows are read without it.
 const TRIES: usize = 10_000;
 
@@ -44,6 +48,7 @@ impl FileRows {
     }
 
     /// Hands the bytes of each row of `ids` to `found`, with its position, in any order. They begin at a multiple of 8 bytes.
+    /// Rows that follow one another in the file are read in order, and leave those in the cache where they are.
     ///
     /// # Errors
     /// If an id has no row, the file became shorter, or the disk fails.
@@ -52,10 +57,28 @@ impl FileRows {
         let source = |ids: &[u64], out: &mut [u64]| self.file.read(ids, out);
         let row_bytes = self.file.row_bytes();
         let words = self.file.row_words();
+        if ids.len() >= IN_ORDER && ids.windows(2).all(|pair| pair[0] + 1 == pair[1]) {
+            return self.scan(&ids, found);
+        }
         let cache = self.cache().unwrap_or_else(|| OfProcess::new(words, 0).cache);
         cache.visit(&ids, &source, &mut |i, row| {
             found(i, &bytemuck::cast_slice(row)[..row_bytes]);
         })
+    }
+
+    /// Reads rows that follow one another.
+    fn scan(&self, ids: &[u64], found: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
+        let words = self.file.row_words();
+        let each = (SCAN / (words * size_of::<u64>()).max(1)).max(1);
+        let mut rows = vec![0; each.min(ids.len()) * words];
+        for (number, ids) in ids.chunks(each).enumerate() {
+            let rows = &mut rows[..ids.len() * words];
+            self.file.read(ids, rows)?;
+            for (i, row) in rows.chunks_exact(words).enumerate() {
+                found(number * each + i, &bytemuck::cast_slice(row)[..self.file.row_bytes()]);
+            }
+        }
+        Ok(())
     }
 
     /// Statistics of the cache.

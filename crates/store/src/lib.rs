@@ -111,7 +111,7 @@ pub trait FeatureStore: Send + Sync {
         DType::F32
     }
 
-    /// Bytes of files that dense features are read from in place, by pages; 0 where they are in memory or elsewhere.
+    /// Bytes of files that dense features are read from; 0 where they are in memory or elsewhere.
     fn file_bytes(&self) -> u64 {
         0
     }
@@ -119,11 +119,12 @@ pub trait FeatureStore: Send + Sync {
     /// Advises that the features of `ids` are read soon, so that a store of mapped files may read ahead.
     fn expect_reads(&self, _ids: Range<usize>) {}
 
-    /// Prepares for reads here and there of files larger than memory; the rows that [`FeatureStore::gather_ahead`] reads most
-    /// often stay in `memory` bytes. Nothing where they are not in files. Only the first call counts.
+    /// Prepares for reads here and there of files larger than memory: dense rows are read past the system's cache from then on,
+    /// many at a time, and those that are read most often stay in `memory` bytes. Nothing where they are not in files. Only the
+    /// first call counts.
     ///
     /// # Errors
-    /// If a file cannot be opened once more; it is read as before then.
+    /// If a file cannot be opened once more; it is read by pages then.
     fn begin_random_reads(&self, _memory: u64) -> Result<()> {
         Ok(())
     }

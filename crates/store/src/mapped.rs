@@ -54,7 +54,7 @@ enum Source {
     Dense {
         values: Values,
         column: Column,
-        /// Set where the file exceeds memory.
+        /// Set where the file exceeds memory: then nothing is read through the mapping.
         apart: Arc<OnceLock<FileRows>>,
     },
     Csr {
@@ -125,6 +125,14 @@ impl MappedFeatures {
             && (id as usize) < self.rows
         {
             values.prefetch_row(id as usize, self.width);
+        }
+    }
+
+    /// The rows of a file that exceeds memory.
+    fn apart(&self) -> Option<&FileRows> {
+        match &self.source {
+            Source::Dense { apart, .. } => apart.get(),
+            Source::Csr { .. } => None,
         }
     }
 
@@ -213,6 +221,9 @@ impl FeatureStore for MappedFeatures {
     }
 
     fn stored(&self) -> Option<Stored<'_>> {
+        if self.apart().is_some() {
+            return None;
+        }
         match (&self.source, self.normalize) {
             (Source::Dense { values: Values::F32(values), .. }, Normalize::None) => {
                 Some(Stored::F32(values))
@@ -246,11 +257,11 @@ impl FeatureStore for MappedFeatures {
     fn begin_random_reads(&self, memory: u64) -> Result<()> {
         match &self.source {
             Source::Dense { values, column, apart } => {
-                values.expect_random_reads();
-                if apart.get().is_none()
-                    && let Some(file) = column.row_file()?
-                {
-                    _ = apart.set(FileRows::new(file, memory));
+                if apart.get().is_none() {
+                    let opened = column.row_file().inspect_err(|_| values.expect_random_reads())?;
+                    if let Some(file) = opened {
+                        _ = apart.set(FileRows::new(file, memory));
+                    }
                 }
             }
             Source::Csr { indices, values, .. } => {
@@ -262,10 +273,7 @@ impl FeatureStore for MappedFeatures {
     }
 
     fn cache_stats(&self) -> Option<CacheStats> {
-        match &self.source {
-            Source::Dense { apart, .. } => apart.get().map(FileRows::stats),
-            Source::Csr { .. } => None,
-        }
+        self.apart().map(FileRows::stats)
     }
 
     fn gather_ahead(&self, ids: &[u32]) -> Result<Rows> {
@@ -286,17 +294,10 @@ impl FeatureStore for MappedFeatures {
 
     fn gather_ahead_into(&self, ids: &[u32], out: &mut [f32]) -> Result<()> {
         self.check(ids)?;
-        if let Source::Dense { values, apart, .. } = &self.source
-            && let Some(rows) = apart.get()
-            && self.width > 0
-        {
-            return rows.visit(ids, &mut |i, bytes| {
-                let row = &mut out[i * self.width..(i + 1) * self.width];
-                values.widen(bytes, row);
-                self.normalize.apply(row);
-            });
-        }
         self.dense()?;
+        if self.apart().is_some() {
+            return self.gather_into(ids, out);
+        }
         let rows = read_ahead::GRAIN;
         read_ahead::install(|| {
             let tasks = out.par_chunks_mut((rows * self.width).max(1)).zip(ids.par_chunks(rows));
@@ -305,7 +306,9 @@ impl FeatureStore for MappedFeatures {
     }
 
     fn expect_reads(&self, ids: Range<usize>) {
-        if let Source::Dense { values, .. } = &self.source {
+        if let Source::Dense { values, .. } = &self.source
+            && self.apart().is_none()
+        {
             let ids = ids.start.min(self.rows)..ids.end.min(self.rows);
             values.expect_reads(ids.start * self.width..ids.end * self.width);
         }
@@ -314,6 +317,7 @@ impl FeatureStore for MappedFeatures {
     fn forget(&self, ids: Range<usize>) {
         let ids = ids.start.min(self.rows)..ids.end.min(self.rows);
         match &self.source {
+            Source::Dense { .. } if self.apart().is_some() => {}
             Source::Dense { values, .. } => {
                 values.forget(ids.start * self.width..ids.end * self.width)
             }
@@ -331,6 +335,13 @@ impl FeatureStore for MappedFeatures {
             return Ok(());
         }
         self.check(ids)?;
+        if let Some(rows) = self.apart() {
+            return rows.visit(ids, &mut |i, bytes| {
+                let row = &mut out[i * self.width..(i + 1) * self.width];
+                values.widen(bytes, row);
+                self.normalize.apply(row);
+            });
+        }
         for (i, row) in out.chunks_exact_mut(self.width).take(ids.len()).enumerate() {
             if let Some(&later) = ids.get(i + AHEAD) {
                 values.prefetch_row(later as usize, self.width);

@@ -11,6 +11,8 @@ use half::{bf16, f16};
 
 const ROWS: u64 = 20_000;
 const WIDTH: usize = 37;
+/// Batches of a thread.
+const BATCHES: u64 = 8;
 
 /// A dataset whose features are the given values.
 fn dataset<T: Element>(dir: &Path, value: impl Fn(u64) -> T) -> Dataset {
@@ -51,7 +53,7 @@ fn check<T: Element>(value: impl Fn(u64) -> T) {
             let apart = store(&dataset, normalize);
             apart.begin_random_reads(memory).unwrap();
             let work = |thread: u64| {
-                for number in 0..20 {
+                for number in 0..BATCHES {
                     let nodes = batch(number + thread % 2);
                     let expected = mapped.gather(&nodes).unwrap();
                     assert_eq!(apart.gather_ahead(&nodes).unwrap(), expected, "{memory} bytes");
@@ -59,7 +61,7 @@ fn check<T: Element>(value: impl Fn(u64) -> T) {
             };
             scope(|scope| (0..3).for_each(|thread| _ = scope.spawn(move || work(thread))));
             let stats = apart.cache_stats().unwrap();
-            assert_eq!(stats.hits + stats.misses, 3 * 20 * 403);
+            assert_eq!(stats.hits + stats.misses, 3 * BATCHES * 403);
             apart.gather_ahead(&batch(5)).unwrap();
             let again = apart.cache_stats().unwrap().hits - stats.hits;
             match memory {
@@ -67,7 +69,7 @@ fn check<T: Element>(value: impl Fn(u64) -> T) {
                 // The few that fit may be others by then.
                 3000 => {}
                 // The 50 nodes that a third of the others are.
-                1_048_576 => assert!(stats.hits > 3 * 20 * 100 && again > 100, "{stats:?}"),
+                1_048_576 => assert!(stats.hits > 3 * BATCHES * 100 && again > 100, "{stats:?}"),
                 _ => assert_eq!(again, 403),
             }
         }
@@ -91,7 +93,8 @@ fn stores_share_memory_by_the_bytes_of_their_files() {
     // Room for all rows of one store, of 150 bytes and what a cache notes of them.
     let all = ROWS * 280;
     begin_random_reads(stores.iter().map(|store| store as &dyn FeatureStore), all).unwrap();
-    let nodes: Vec<u32> = (0..ROWS as u32).collect();
+    let mut nodes: Vec<u32> = (0..ROWS as u32).collect();
+    Key::new(2).shuffle(&mut nodes);
     for store in &stores {
         for _ in 0..3 {
             store.gather_ahead(&nodes).unwrap();
@@ -99,6 +102,25 @@ fn stores_share_memory_by_the_bytes_of_their_files() {
         let hits = store.cache_stats().unwrap().hits;
         assert!(0 < hits && hits < 2 * ROWS, "{hits} hits");
     }
+}
+
+#[test]
+fn rows_in_order_are_not_cached() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = dataset(&dir.path().join("g"), |i| i as f32);
+    let mapped = store(&dataset, Normalize::Row);
+    let apart = store(&dataset, Normalize::Row);
+    assert!(store(&dataset, Normalize::None).stored().is_some());
+    apart.begin_random_reads(1 << 30).unwrap();
+    assert!(apart.stored().is_none());
+    for range in [0..ROWS as u32, 5..70, 19_000..ROWS as u32] {
+        let nodes: Vec<u32> = range.collect();
+        for _ in 0..2 {
+            assert_eq!(apart.gather(&nodes).unwrap(), mapped.gather(&nodes).unwrap());
+        }
+    }
+    let stats = apart.cache_stats().unwrap();
+    assert_eq!((stats.hits, stats.misses), (0, 0));
 }
 
 #[test]
