@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 /// Reads that wait for the disk at a time: a virtual disk served 39,900 of 4 KiB a second at depth 32, 58,200 at 64 and 59,800 at
 /// 128.
-const READS: usize = 64;
+pub const READS: usize = 64;
 /// Bytes of a page; larger pages are read once all the same.
 const PAGE: usize = 4096;
 /// Looks for the pool before all is read by one thread.

@@ -103,7 +103,8 @@ impl RowFile {
             reads.push((&ids[rows], own));
             rest = others;
         }
-        let grain = read_ahead::GRAIN;
+        // Few reads are as many at a time as there can be.
+        let grain = (reads.len() / read_ahead::READS).clamp(1, read_ahead::GRAIN);
         read_ahead::install(|| {
             let reads = reads.into_par_iter().with_min_len(grain);
             reads.try_for_each(|(ids, out)| self.read_near(ids, out))
@@ -202,8 +203,9 @@ fn open_direct(file: &File, block: usize) -> Option<(File, usize)> {
         shift += block;
     }
     let space = &mut space[shift..shift + block];
-    read_some_at(&direct, block as u64, space).ok()?;
-    Some((direct, block))
+    // At the end of a file nothing is refused: a little one is read through the cache.
+    let found = read_some_at(&direct, block as u64, space).ok()?;
+    (found > 0).then_some((direct, block))
 }
 
 #[cfg(not(target_os = "linux"))]

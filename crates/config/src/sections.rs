@@ -89,7 +89,7 @@ pub struct DatasetSection {
     pub split: Option<RandomSplit>,
     /// Reading of mapped files ahead of batches.
     pub read_ahead: ReadAhead,
-    /// Memory of a worker for rows of features that batches read ahead, such as `"2GiB"`; 0 keeps none. By default by what is
+    /// Memory of a process for rows of features that batches read ahead, such as `"2GiB"`; 0 keeps none. By default by what is
     /// free when the first batch begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_memory: Option<ByteSize>,

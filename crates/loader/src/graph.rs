@@ -141,7 +141,7 @@ impl LoaderGraph {
             true => {
                 let stores =
                     features.iter().flatten().map(|features| features as &dyn FeatureStore);
-                begin_random_reads(stores, (free / CACHED).min(rows))?;
+                begin_random_reads(stores, free / CACHED)?;
                 // Others are in the system's cache once they were read, as features do not take their place.
                 match lists.num_bytes() as u64 > free / 2 {
                     true => {

@@ -90,7 +90,7 @@ fn stores_share_memory_by_the_bytes_of_their_files() {
     let dir = tempfile::tempdir().unwrap();
     let dataset = dataset(&dir.path().join("g"), |i| i as f32);
     let stores = [(); 2].map(|()| store(&dataset, Normalize::None));
-    // Room for all rows of one store, of 150 bytes and what a cache notes of them.
+    // Room for all rows of one store, of 152 bytes and what a cache notes of them.
     let all = ROWS * 280;
     begin_random_reads(stores.iter().map(|store| store as &dyn FeatureStore), all).unwrap();
     let mut nodes: Vec<u32> = (0..ROWS as u32).collect();
@@ -100,7 +100,7 @@ fn stores_share_memory_by_the_bytes_of_their_files() {
             store.gather_ahead(&nodes).unwrap();
         }
         let hits = store.cache_stats().unwrap().hits;
-        assert!(0 < hits && hits < 2 * ROWS, "{hits} hits");
+        assert!(0 < hits && hits < ROWS * 3 / 2, "{hits} hits");
     }
 }
 

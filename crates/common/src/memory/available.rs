@@ -23,15 +23,15 @@ pub fn available() -> Option<Available> {
     under(Path::new(ROOT))
 }
 
-/// Workers that share the memory available to this process, which may be several processes.
+/// Processes that share the memory available to this one.
 static SHARERS: AtomicU64 = AtomicU64::new(1);
 
-/// Says how many workers share the memory available to this process: those of a run on this host.
-pub fn share_among(workers: usize) {
-    SHARERS.store(workers.max(1) as u64, Ordering::Relaxed);
+/// Says how many processes share the memory available to this one: those of a run on this host.
+pub fn share_among(processes: usize) {
+    SHARERS.store(processes.max(1) as u64, Ordering::Relaxed);
 }
 
-/// Workers that share the memory available to this process.
+/// Processes that share the memory available to this one.
 pub fn sharers() -> u64 {
     SHARERS.load(Ordering::Relaxed)
 }

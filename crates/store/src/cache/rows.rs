@@ -180,7 +180,7 @@ impl<T: Copy + Default> RowCache<T> {
     /// The shard of an id.
     fn shard_of(&self, id: u64) -> usize {
         let mixed = id.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        (mixed as usize * self.shards.len()) >> 32
+        ((mixed * self.shards.len() as u64) >> 32) as usize
     }
 
     /// Positions of the ids of each shard.

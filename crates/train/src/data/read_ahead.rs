@@ -90,7 +90,7 @@ impl ReadAhead {
                 let memory = self.cache.unwrap_or_else(|| self.room());
                 let kept = match self.files.features {
                     0 => String::new(),
-                    _ => format!(", rows of features with a cache of {}", gib(memory as f64)),
+                    _ => format!(", rows of features with a cache of up to {}", gib(memory as f64)),
                 };
                 tracing::info!("{}: batches read them ahead{kept}", self.shortage);
                 if let Err(error) = begin(memory) {
@@ -113,7 +113,7 @@ impl ReadAhead {
         let free = available().map_or(0, |memory| memory.left);
         let free = (free - self.files.lists.min(free / 2)) / sharers();
         let others = (free / 4).max(GIB.min(free / 2));
-        (free - others).min(self.files.features)
+        free - others
     }
 }
 
@@ -164,7 +164,7 @@ mod tests {
         assert!(ahead.before_batch(&mut tell));
         assert!(ahead.before_batch(&mut tell));
         assert!(!ReadAhead::default().before_batch(&mut tell));
-        assert_eq!(told, [1000]);
+        assert_eq!(told.len(), 1);
     }
 
     #[test]

@@ -96,6 +96,8 @@ impl Registry {
         let fingerprint = source.fingerprint();
         let config = &auto::resolve(&drawn_elsewhere(config), &source)?;
         check_prepared((config, self), &source)?;
+        // Workers of a process read one graph.
+        share_among(1);
         let setup = Setup::new((config, self), source, Purpose::Training(None))?;
         let metrics = Metrics::start(config, 0)?;
         let made_by = (&*fingerprint, watch.command());
