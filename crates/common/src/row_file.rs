@@ -23,6 +23,9 @@ const GAP: u64 = 4096;
 /// Bytes of a read of several rows.
 const READ: u64 = 64 << 10;
 
+/// Bytes of rows from which on it is told that they go through the cache.
+const MUCH: u64 = 64 << 20;
+
 /// Rows of equal length in a file that is replaced but never changed.
 #[derive(Debug)]
 pub struct RowFile {
@@ -53,7 +56,14 @@ impl RowFile {
             Some(found) => found,
             None => (file.try_clone().at(path)?, 1),
         };
-        Ok(Self { file, path: path.into(), start, row_bytes, rows, block })
+        let opened = Self { file, path: path.into(), start, row_bytes, rows, block };
+        if !opened.is_direct() && rows.saturating_mul(row_bytes as u64) >= MUCH {
+            let path = path.display();
+            tracing::info!(
+                "{path}: this folder has no reads past the system's cache: rows go through it"
+            );
+        }
+        Ok(opened)
     }
 
     /// Number of rows.
@@ -258,6 +268,26 @@ mod tests {
                 check(&rows, &[]);
             }
             check(&file(&path, 128, (10, 0)), &[3]);
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn rows_are_read_past_the_cache_where_the_folder_can() {
+        use std::os::unix::fs::OpenOptionsExt;
+
+        let dirs = [tempfile::tempdir(), tempfile::tempdir_in(".")];
+        for dir in dirs.into_iter().flatten() {
+            let path = dir.path().join("rows");
+            let rows = file(&path, 128, (5000, 512));
+            let flags = rustix::fs::OFlags::DIRECT.bits() as i32;
+            let direct = File::options().read(true).custom_flags(flags).open(&path);
+            let mut space = vec![0; 3 * 4096];
+            let shift = space.as_ptr().align_offset(4096);
+            let space = &mut space[shift..shift + 4096];
+            let can = direct.is_ok_and(|direct| read_some_at(&direct, 4096, space).is_ok());
+            assert_eq!(rows.is_direct(), can, "{}", path.display());
+            assert!(!file(&path, 128, (1, 100)).is_direct(), "a little file");
         }
     }
 

@@ -156,7 +156,10 @@ mod tests {
     #[test]
     fn files_are_prepared_once() {
         let mut told = Vec::new();
-        let ahead = with(Asked::Always, features(1000));
+        let mut config = RunConfig::default();
+        config.dataset.read_ahead = Asked::Always;
+        config.dataset.cache_memory = Some(bytesize::ByteSize(1000));
+        let ahead = ReadAhead::new(&config.dataset, features(1 << 20));
         let mut tell = |memory| {
             told.push(memory);
             Ok(())
@@ -164,7 +167,7 @@ mod tests {
         assert!(ahead.before_batch(&mut tell));
         assert!(ahead.before_batch(&mut tell));
         assert!(!ReadAhead::default().before_batch(&mut tell));
-        assert_eq!(told.len(), 1);
+        assert_eq!(told, [1000]);
     }
 
     #[test]

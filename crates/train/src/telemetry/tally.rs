@@ -10,7 +10,8 @@ pub(crate) struct Tally {
     pub edges: u64,
     pub seeds: u64,
     pub stages: Stages,
-    /// Remote features that were here, cached or shared by ranks, and that were not; 0 without remote features.
+    /// Features of other hosts, or of files larger than memory, that were here, cached or shared by ranks, and that were not;
+    /// 0 without such features.
     pub cached: [u64; 2],
     /// Bytes exchanged with other ranks, forward and backward.
     pub exchanged: [u64; 2],
