@@ -8,16 +8,14 @@
 //! beforehand. It pays: one core multiplies about twice as many values in a second as with f32.
 
 use std::arch::x86_64::{
-    __m512, __m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_dpbf16_ps, _mm512_loadu_epi16,
-    _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_permutexvar_epi16, _mm512_set1_epi32,
+    __m512, __m512bh, __m512i, _mm512_dpbf16_ps, _mm512_mask_storeu_ps, _mm512_set1_epi32,
     _mm512_setzero_ps,
 };
 use std::mem::transmute;
 
+use super::pack::{LANES, Line, Lines, interleave, mask, pack_right, pack_row};
 use crate::kernel::gemm::View;
 
-/// Columns of a vector of sums.
-const LANES: usize = 16;
 /// Vectors of a panel.
 const VECTORS: usize = 4;
 /// Rows of a tile.
@@ -25,14 +23,9 @@ const ROWS: usize = 6;
 /// Rows of a transposed left side that are packed at once: a multiple of a tile and of a vector.
 const BLOCK: usize = 48;
 
-/// Pairs of one row of 16 columns.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([u32; LANES]);
-
 /// The right side: panels of 64 columns, the last one of fewer; in each, line after line of a pair of rows.
 pub(crate) struct Panels {
-    lines: Vec<Line>,
+    lines: Lines,
     k: usize,
     n: usize,
 }
@@ -42,26 +35,9 @@ impl Panels {
     pub(super) fn new(b: View<'_>, (k, n): (usize, usize)) -> Self {
         assert!(b.holds(k, n), "the right side is {k} × {n}");
         let pairs = k.div_ceil(2);
-        let mut lines = vec![Line([0; LANES]); pairs * n.div_ceil(LANES)];
-        let (data, row, col) = b.parts();
-        if col != 1 {
-            // SAFETY: `Right::new` has found the instructions.
-            unsafe { pack_transposed(&mut lines, data, (row, col), (k, n)) };
-            return Self { lines, k, n };
-        }
-        for vector in 0..n.div_ceil(LANES) {
-            let first = vector * LANES;
-            let cols = LANES.min(n - first);
-            let (start, step) = place(vector, pairs, n);
-            for pair in 0..pairs {
-                let line = &mut lines[start + pair * step].0;
-                let low = &data[2 * pair * row + first..][..cols];
-                let high =
-                    (2 * pair + 1 < k).then(|| &data[(2 * pair + 1) * row + first..][..cols]);
-                // SAFETY: `Right::new` has found the instructions.
-                unsafe { interleave(line, low, high.unwrap_or(&[])) };
-            }
-        }
+        let mut lines = Lines::scratch(pairs * n.div_ceil(LANES));
+        // SAFETY: `Right::new` has found the instructions.
+        unsafe { pack_right(lines.get_mut(), |vector| place(vector, pairs, n), pairs, b, (k, n)) };
         Self { lines, k, n }
     }
 
@@ -125,7 +101,7 @@ impl Panels {
             for panel in (0..self.n).step_by(LANES * VECTORS) {
                 let cols = (LANES * VECTORS).min(self.n - panel);
                 let (start, vectors) = place(panel / LANES, pairs, self.n);
-                let right = &self.lines[start..start + pairs * vectors];
+                let right = &self.lines.get()[start..start + pairs * vectors];
                 let to = &mut out[first * stride + panel..];
                 let shape = (count, cols);
                 match vectors {
@@ -185,41 +161,6 @@ fn store(out: &mut [f32], sums: &[__m512]) {
     }
 }
 
-/// Packs a row of the left side: its values follow each other in pairs.
-#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn pack_row(to: &mut [u32], row: &[f32]) {
-    for (to, row) in to.chunks_exact_mut(LANES).zip(row.chunks(2 * LANES)) {
-        let (low, high) = row.split_at(row.len().min(LANES));
-        let packed = as_integers(_mm512_cvtne2ps_pbh(load(high), load(low)));
-        // SAFETY: both have 64 bytes.
-        unsafe { to.as_mut_ptr().cast::<__m512i>().write_unaligned(packed) };
-    }
-}
-
-/// Packs a right side whose columns lie `col` apart, and values of a column `row`.
-#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn pack_transposed(
-    lines: &mut [Line],
-    data: &[f32],
-    (row, col): (usize, usize),
-    (k, n): (usize, usize),
-) {
-    let pairs = k.div_ceil(2);
-    let mut values = vec![0.0; k];
-    let mut packed = vec![0; pairs.div_ceil(LANES) * LANES];
-    for c in 0..n {
-        if k > 0 {
-            let column = data[c * col..].iter().step_by(row);
-            values.iter_mut().zip(column).for_each(|(to, &value)| *to = value);
-        }
-        pack_row(&mut packed, &values);
-        let (start, step) = place(c / LANES, pairs, n);
-        for (pair, &packed) in packed.iter().enumerate().take(pairs) {
-            lines[start + pair * step].0[c % LANES] = packed;
-        }
-    }
-}
-
 /// Packs up to [`BLOCK`] rows of a transposed left side, which are columns of `data`, pair after pair.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 fn pack_columns(to: &mut [u32], data: &[f32], stride: usize, (rows, k): (usize, usize)) {
@@ -232,44 +173,6 @@ fn pack_columns(to: &mut [u32], data: &[f32], stride: usize, (rows, k): (usize, 
             interleave(to, part(low), part(high));
         }
     }
-}
-
-/// Rounds up to 16 values of two rows to pairs; missing values are zero.
-#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn interleave(to: &mut [u32; LANES], low: &[f32], high: &[f32]) {
-    const ORDER: [i16; 2 * LANES] = {
-        let mut order = [0; 2 * LANES];
-        let mut i = 0;
-        while i < LANES {
-            order[2 * i] = i as i16;
-            order[2 * i + 1] = (LANES + i) as i16;
-            i += 1;
-        }
-        order
-    };
-    let rounded = as_integers(_mm512_cvtne2ps_pbh(load(high), load(low)));
-    // SAFETY: the table has 64 bytes.
-    let order = unsafe { _mm512_loadu_epi16(ORDER.as_ptr()) };
-    let pairs = _mm512_permutexvar_epi16(order, rounded);
-    // SAFETY: both have 64 bytes.
-    unsafe { to.as_mut_ptr().cast::<__m512i>().write_unaligned(pairs) };
-}
-
-/// Up to 16 values, with zeros behind them.
-#[target_feature(enable = "avx512f")]
-fn load(values: &[f32]) -> __m512 {
-    // SAFETY: only as many values are read as there are.
-    unsafe { _mm512_maskz_loadu_ps(mask(values.len()), values.as_ptr()) }
-}
-
-/// The lanes of the first values.
-fn mask(len: usize) -> u16 {
-    if len >= LANES { u16::MAX } else { (1 << len) - 1 }
-}
-
-fn as_integers(pairs: __m512bh) -> __m512i {
-    // SAFETY: both are 64 bytes of any value.
-    unsafe { transmute::<__m512bh, __m512i>(pairs) }
 }
 
 fn as_pairs(integers: __m512i) -> __m512bh {

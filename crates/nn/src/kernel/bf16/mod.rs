@@ -1,11 +1,15 @@
 //! Matrix products of values rounded to bf16, with sums of f32.
 //!
-//! Both sides are rounded to nearest, ties to even, and packed in pairs of the inner dimension; AVX512-BF16 multiplies two
-//! pairs of 16 columns at a time. Other processors round likewise and multiply by the kernels of f32. A row of the result
-//! depends neither on the number of rows nor on the threads.
+//! Both sides are rounded to nearest, ties to even, and packed in pairs of the inner dimension; AMX multiplies tiles of
+//! them, AVX512-BF16 two pairs of 16 columns at a time. Other processors round likewise and multiply by the kernels of f32.
+//! A row of the result depends neither on the number of rows nor on the threads.
 
 #[cfg(target_arch = "x86_64")]
+mod amx;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod pack;
 
 use half::bf16;
 
@@ -27,7 +31,10 @@ pub(crate) fn is_native() -> bool {
 
 /// The right side of products, rounded: made once for all tasks that use it.
 pub(crate) enum Right {
-    /// In pairs.
+    /// For AMX.
+    #[cfg(target_arch = "x86_64")]
+    Tiles(amx::Tiles),
+    /// For AVX512-BF16.
     #[cfg(target_arch = "x86_64")]
     Panels(avx512::Panels),
     /// Of f32, row by row.
@@ -39,7 +46,11 @@ impl Right {
     pub(crate) fn new(b: View<'_>, (k, n): (usize, usize)) -> Self {
         #[cfg(target_arch = "x86_64")]
         if is_native() {
-            return Self::Panels(avx512::Panels::new(b, (k, n)));
+            return if amx::is_native() {
+                Self::Tiles(amx::Tiles::new(b, (k, n)))
+            } else {
+                Self::Panels(avx512::Panels::new(b, (k, n)))
+            };
         }
         Self::Rounded(rounded(b, (k, n)))
     }
@@ -53,6 +64,8 @@ impl Right {
         a: View<'_>,
     ) {
         match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Tiles(tiles) => tiles.product(out, stride, (m, n, k), a),
             #[cfg(target_arch = "x86_64")]
             Self::Panels(panels) => panels.product(out, stride, (m, n, k), a),
             Self::Rounded(b) => {
@@ -75,6 +88,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// The right side for each way that this processor has.
+    fn sides(b: View<'_>, shape: (usize, usize)) -> Vec<Right> {
+        #[allow(unused_mut, reason = "other processors have but one")]
+        let mut sides = vec![Right::Rounded(rounded(b, shape))];
+        #[cfg(target_arch = "x86_64")]
+        if is_native() {
+            sides.push(Right::Panels(avx512::Panels::new(b, shape)));
+            if amx::is_native() {
+                sides.push(Right::Tiles(amx::Tiles::new(b, shape)));
+            }
+        }
+        sides
+    }
 
     /// Values of many magnitudes and both signs.
     fn values(len: usize, seed: u64) -> Vec<f32> {
@@ -101,48 +128,48 @@ mod tests {
             let data = [values((m + gap) * (k + gap) + 1, seed), values((k + gap) * (n + gap) + 1, seed ^ 1)];
             let a = view(&data[0], (m, k), gap, a_t);
             let b = view(&data[1], (k, n), gap, b_t);
-            let mut out = vec![f32::NAN; m * (n + gap)];
-            Right::new(b, (k, n)).product(&mut out, n + gap, (m, n, k), a);
-            let round = |value: f32| f64::from(bf16::from_f32(value).to_f32());
-            for i in 0..m {
-                for j in 0..n {
-                    let terms = (0..k).map(|l| round(a.value(i, l)) * round(b.value(l, j)));
-                    let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()));
-                    let found = f64::from(out[i * (n + gap) + j]);
-                    prop_assert!((found - sum).abs() <= 1e-5 * size + 1e-30, "({i}, {j}): {found} for {sum}");
+            for side in sides(b, (k, n)) {
+                let mut out = vec![f32::NAN; m * (n + gap)];
+                side.product(&mut out, n + gap, (m, n, k), a);
+                let round = |value: f32| f64::from(bf16::from_f32(value).to_f32());
+                for i in 0..m {
+                    for j in 0..n {
+                        let terms = (0..k).map(|l| round(a.value(i, l)) * round(b.value(l, j)));
+                        let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()));
+                        let found = f64::from(out[i * (n + gap) + j]);
+                        prop_assert!((found - sum).abs() <= 1e-5 * size + 1e-30, "({i}, {j}): {found} for {sum}");
+                    }
+                    prop_assert!(out[i * (n + gap) + n..(i + 1) * (n + gap)].iter().all(|v| v.is_nan()));
                 }
-                prop_assert!(out[i * (n + gap) + n..(i + 1) * (n + gap)].iter().all(|v| v.is_nan()));
             }
         }
     }
 
     #[test]
     fn a_row_does_not_depend_on_the_others() {
-        const M: usize = 29;
+        const M: usize = 45;
         const N: usize = 70;
         const K: usize = 33;
         let a = values(M * K, 1);
         let b = values(K * N, 2);
-        let right = Right::new(View::rows(&b, N), (K, N));
-        let mut all = vec![0.0; M * N];
-        right.product(&mut all, N, (M, N, K), View::rows(&a, K));
-        for row in 0..M {
-            let mut alone = vec![0.0; N];
-            right.product(&mut alone, N, (1, N, K), View::rows(&a, K).skip(row));
-            assert_eq!(alone, all[row * N..][..N], "row {row}");
+        for right in sides(View::rows(&b, N), (K, N)) {
+            let mut all = vec![0.0; M * N];
+            right.product(&mut all, N, (M, N, K), View::rows(&a, K));
+            for row in 0..M {
+                let mut alone = vec![0.0; N];
+                right.product(&mut alone, N, (1, N, K), View::rows(&a, K).skip(row));
+                assert_eq!(alone, all[row * N..][..N], "row {row}");
+            }
         }
     }
 
     #[test]
     fn values_that_are_not_finite_stay_so() {
         let b = [1.0, f32::INFINITY, f32::NAN, 2.0];
-        let mut out = [0.0; 2];
-        Right::new(View::rows(&b, 2), (2, 2)).product(
-            &mut out,
-            2,
-            (1, 2, 2),
-            View::rows(&[1.0, 1.0], 2),
-        );
-        assert!(out[0].is_nan() && out[1] == f32::INFINITY, "{out:?}");
+        for right in sides(View::rows(&b, 2), (2, 2)) {
+            let mut out = [0.0; 2];
+            right.product(&mut out, 2, (1, 2, 2), View::rows(&[1.0, 1.0], 2));
+            assert!(out[0].is_nan() && out[1] == f32::INFINITY, "{out:?}");
+        }
     }
 }

@@ -1,0 +1,282 @@
+//! Products by AMX, whose registers are tiles of 16 rows of 64 bytes.
+//!
+//! 32 rows of the left side meet 32 columns of the right one: four tiles of sums stay in registers while the inner
+//! dimension goes by, 32 values at a time. An instruction multiplies a tile of 16 rows and 32 values by one of 16 pairs and
+//! 16 columns. Both sides are padded with zeros to whole tiles.
+//!
+//! `unsafe` is for the instructions, which the callers have looked for, and for loads and stores whose ranges are asserted
+//! beforehand. Tiles have no intrinsics in stable Rust, so that assembly has to name them. It pays: on a Xeon of the year
+//! 2025 one core multiplies many times as many values in a second as by AVX512-BF16.
+
+use std::arch::asm;
+use std::arch::x86_64::{__cpuid, __cpuid_count};
+use std::sync::OnceLock;
+
+use bytemuck::cast_slice_mut;
+
+use super::pack::{LANES, Line, Lines, interleave, pack_right, pack_row, transpose};
+use crate::kernel::gemm::View;
+
+/// Rows of the left side that are packed at once: two tiles.
+const ROWS: usize = 2 * LANES;
+
+/// Returns whether the processor has tiles for bf16 and the system lets this process use them.
+pub(super) fn is_native() -> bool {
+    static NATIVE: OnceLock<bool> = OnceLock::new();
+    *NATIVE.get_or_init(|| has_instructions() && is_permitted())
+}
+
+/// Returns whether the processor has AMX-TILE and AMX-BF16.
+fn has_instructions() -> bool {
+    const BF16: u32 = 1 << 22;
+    const TILE: u32 = 1 << 24;
+    let leaf = 7;
+    __cpuid(0).eax >= leaf && __cpuid_count(leaf, 0).edx & (BF16 | TILE) == BF16 | TILE
+}
+
+/// Asks the system to save tiles when it switches between threads, without which their use is an error.
+#[cfg(target_os = "linux")]
+fn is_permitted() -> bool {
+    const REQUEST_PERMISSION: libc::c_ulong = 0x1023;
+    const TILE_DATA: libc::c_ulong = 18;
+    // SAFETY: the call takes two numbers.
+    unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0 }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_permitted() -> bool {
+    false
+}
+
+/// The right side: for each 16 columns, line after line of a pair of rows, up to whole tiles.
+pub(crate) struct Tiles {
+    lines: Lines,
+    k: usize,
+    n: usize,
+}
+
+impl Tiles {
+    /// Rounds and packs the `k × n` matrix `b`.
+    pub(super) fn new(b: View<'_>, (k, n): (usize, usize)) -> Self {
+        assert!(b.holds(k, n), "the right side is {k} × {n}");
+        let depth = depth(k);
+        let mut lines = Lines::scratch(depth * n.div_ceil(LANES));
+        // SAFETY: `Right::new` has found the instructions.
+        unsafe { pack_right(lines.get_mut(), |vector| (vector * depth, 1), depth, b, (k, n)) };
+        Self { lines, k, n }
+    }
+
+    /// `out = a · self`, where `a` is `m × k`; row `i` of the result starts at `out[i * stride]`.
+    pub(super) fn product(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        (m, n, k): (usize, usize, usize),
+        a: View<'_>,
+    ) {
+        assert!((k, n) == (self.k, self.n) && a.holds(m, k), "the left side is {m} × {k}");
+        assert!(n <= stride && View::rows(out, stride).holds(m, n), "the result is {m} × {n}");
+        if k == 0 {
+            out.chunks_mut(stride.max(1)).take(m).for_each(|row| row[..n].fill(0.0));
+            return;
+        }
+        let depth = depth(k);
+        let mut left = Lines::scratch(ROWS * depth / LANES);
+        let left = left.get_mut();
+        let _configured = Configured::new();
+        for first in (0..m).step_by(ROWS) {
+            let rows = ROWS.min(m - first);
+            // SAFETY: `Right::new` has found the instructions.
+            unsafe { pack_left(left, a.skip(first), (rows, k)) };
+            let out = &mut out[first * stride..];
+            for (i, right) in self.lines.get().chunks(2 * depth).enumerate() {
+                let cols = (2 * LANES).min(n - i * 2 * LANES);
+                let out = &mut out[i * 2 * LANES..];
+                if (rows, cols) == (ROWS, 2 * LANES) {
+                    sums(out, stride, left, right);
+                    continue;
+                }
+                let mut square = [0.0; ROWS * 2 * LANES];
+                sums(&mut square, 2 * LANES, left, right);
+                for (to, from) in out.chunks_mut(stride).zip(square.chunks(2 * LANES)).take(rows) {
+                    to[..cols].copy_from_slice(&from[..cols]);
+                }
+            }
+        }
+    }
+}
+
+/// Pairs of `k` values in whole tiles.
+fn depth(k: usize) -> usize {
+    k.div_ceil(2).next_multiple_of(LANES)
+}
+
+/// Packs up to [`ROWS`] rows of the left side, each of [`depth`] pairs; rows behind them keep what they have.
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+fn pack_left(to: &mut [Line], a: View<'_>, (rows, k): (usize, usize)) {
+    let (data, row, col) = a.parts();
+    let lines = depth(k) / LANES;
+    if row == 1 && col != 1 {
+        for (half, to) in to.chunks_exact_mut(LANES * lines).enumerate() {
+            if half * LANES < rows {
+                let rows = LANES.min(rows - half * LANES);
+                pack_columns(to, &data[half * LANES..], col, (rows, k));
+            }
+        }
+        return;
+    }
+    let mut values = Vec::new();
+    for (i, to) in to.chunks_exact_mut(lines).take(rows).enumerate() {
+        let row = if col == 1 {
+            &data[i * row..][..k]
+        } else {
+            values.clear();
+            values.extend((0..k).map(|l| a.value(i, l)));
+            &values
+        };
+        pack_row(cast_slice_mut(to), row);
+    }
+}
+
+/// Packs up to 16 rows of a transposed left side, which are columns of `data`, of `k` values `stride` apart.
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+fn pack_columns(to: &mut [Line], data: &[f32], stride: usize, (rows, k): (usize, usize)) {
+    let lines = to.len() / LANES;
+    for line in 0..lines {
+        let mut square = [Line::ZERO; LANES];
+        for (i, pairs) in square.iter_mut().enumerate() {
+            let low = 2 * (line * LANES + i);
+            let side = |l: usize| if l < k { &data[l * stride..][..rows] } else { &[] };
+            interleave(&mut pairs.0, side(low), side(low + 1));
+        }
+        transpose(&mut square);
+        for (i, from) in square.iter().enumerate() {
+            to[i * lines + line] = *from;
+        }
+    }
+}
+
+/// Writes 32 × 32 sums, or 32 × 16 if `right` has but 16 columns; rows of the result start `stride` apart.
+fn sums(out: &mut [f32], stride: usize, left: &[Line], right: &[Line]) {
+    let lines = left.len() / ROWS;
+    let depth = lines * LANES;
+    let is_wide = right.len() == 2 * depth;
+    assert!(lines > 0 && left.len() == ROWS * lines && (is_wide || right.len() == depth));
+    let cols = if is_wide { 2 * LANES } else { LANES };
+    assert!(View::rows(out, stride).holds(ROWS, cols), "a square has {ROWS} rows");
+    let apart = lines * size_of::<Line>();
+    let upper = left.as_ptr();
+    let lower = left[LANES * lines..].as_ptr();
+    let first = right.as_ptr();
+    let step = stride * size_of::<f32>();
+    let to = out.as_mut_ptr();
+    if is_wide {
+        let second = right[depth..].as_ptr();
+        // SAFETY: tiles are configured, and the assertions are about all that is read and written: of the left side, 32 rows
+        // of `lines` lines; of the right one, twice `depth` lines, 16 at a time; of the result, 32 rows of 32 values.
+        unsafe {
+            asm!(
+                "tilezero tmm0",
+                "tilezero tmm1",
+                "tilezero tmm2",
+                "tilezero tmm3",
+                "2:",
+                "tileloadd tmm4, [{upper} + {apart}*1]",
+                "tileloadd tmm6, [{first} + {line}*1]",
+                "tileloadd tmm7, [{second} + {line}*1]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tileloadd tmm5, [{lower} + {apart}*1]",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "tdpbf16ps tmm3, tmm5, tmm7",
+                "add {upper}, 64",
+                "add {lower}, 64",
+                "add {first}, 1024",
+                "add {second}, 1024",
+                "dec {lines}",
+                "jnz 2b",
+                "tilestored [{to} + {step}*1], tmm0",
+                "tilestored [{to} + {step}*1 + 64], tmm1",
+                "tilestored [{below} + {step}*1], tmm2",
+                "tilestored [{below} + {step}*1 + 64], tmm3",
+                upper = inout(reg) upper => _,
+                lower = inout(reg) lower => _,
+                first = inout(reg) first => _,
+                second = inout(reg) second => _,
+                lines = inout(reg) lines => _,
+                apart = in(reg) apart,
+                line = in(reg) size_of::<Line>(),
+                step = in(reg) step,
+                to = in(reg) to,
+                below = in(reg) to.add(LANES * stride),
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                options(nostack),
+            );
+        }
+    } else {
+        // SAFETY: as above, with 16 columns.
+        unsafe {
+            asm!(
+                "tilezero tmm0",
+                "tilezero tmm2",
+                "2:",
+                "tileloadd tmm4, [{upper} + {apart}*1]",
+                "tileloadd tmm6, [{first} + {line}*1]",
+                "tileloadd tmm5, [{lower} + {apart}*1]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "add {upper}, 64",
+                "add {lower}, 64",
+                "add {first}, 1024",
+                "dec {lines}",
+                "jnz 2b",
+                "tilestored [{to} + {step}*1], tmm0",
+                "tilestored [{below} + {step}*1], tmm2",
+                upper = inout(reg) upper => _,
+                lower = inout(reg) lower => _,
+                first = inout(reg) first => _,
+                lines = inout(reg) lines => _,
+                apart = in(reg) apart,
+                line = in(reg) size_of::<Line>(),
+                step = in(reg) step,
+                to = in(reg) to,
+                below = in(reg) to.add(LANES * stride),
+                out("tmm0") _, out("tmm2") _, out("tmm4") _, out("tmm5") _, out("tmm6") _,
+                options(nostack),
+            );
+        }
+    }
+}
+
+/// Eight tiles of 16 rows of 64 bytes, as long as it lives: then threads that wait need not keep theirs.
+struct Configured;
+
+impl Configured {
+    fn new() -> Self {
+        /// Palette 1: bytes of the rows of each tile from byte 16 on, their numbers from byte 48 on.
+        #[repr(C, align(64))]
+        struct Shapes([u8; 64]);
+        static SHAPES: Shapes = {
+            let mut shapes = [0; 64];
+            shapes[0] = 1;
+            let mut tile = 0;
+            while tile < 8 {
+                shapes[16 + 2 * tile] = 64;
+                shapes[48 + tile] = 16;
+                tile += 1;
+            }
+            Shapes(shapes)
+        };
+        // SAFETY: 64 bytes are read, and `is_native` has found that tiles may be used.
+        unsafe { asm!("ldtilecfg [{}]", in(reg) &SHAPES, options(nostack, readonly)) };
+        Self
+    }
+}
+
+impl Drop for Configured {
+    fn drop(&mut self) {
+        // SAFETY: nothing uses tiles behind this.
+        unsafe { asm!("tilerelease", options(nostack, nomem)) };
+    }
+}
