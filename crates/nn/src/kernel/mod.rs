@@ -13,6 +13,7 @@ pub(crate) mod precision;
 pub(crate) mod products;
 pub(crate) mod row_blocks;
 pub(crate) mod row_source;
+pub(crate) mod saved;
 pub(crate) mod spans;
 pub(crate) mod widen;
 

@@ -15,6 +15,7 @@ use crate::kernel::gemm::View;
 use crate::kernel::precision::{Precision, Right};
 use crate::kernel::products::add_in_order;
 use crate::kernel::row_source::Rows;
+use crate::kernel::saved::Saved;
 use crate::{ParamId, Tape, Tensor, Var};
 
 /// Destinations per task forward: their inputs stay in the second-level cache until multiplied.
@@ -59,8 +60,8 @@ impl<'b> Tape<'b> {
         };
         let value = self.value(x).clone();
         let saved_rows = if self.is_training() { block.num_dst() } else { 0 };
-        let mut cat = Tensor::scratch(saved_rows, 2 * k);
-        let y = layer.forward(&value, &mut cat);
+        let mut cat = Saved::scratch(layer.precision, saved_rows, 2 * k);
+        let y = layer.forward(&value, self.is_training().then_some(&mut cat));
         let saved = y.clone();
         self.push(y, true, move |grads, mut grad| {
             let mut to_cat = grads.wants(x).then(|| Tensor::scratch(block.num_dst(), 2 * k));
@@ -89,8 +90,8 @@ struct Sage<'b> {
 }
 
 impl Sage<'_> {
-    /// The layer's result. Fills `cat` with the product's left side if it has rows.
-    fn forward(&self, x: &Tensor, cat: &mut Tensor) -> Tensor {
+    /// The layer's result. Fills `cat` with the product's left side if it is wanted.
+    fn forward(&self, x: &Tensor, cat: Option<&mut Saved>) -> Tensor {
         let dst = self.block.num_dst();
         let k = self.k;
         let n = self.n;
@@ -101,17 +102,25 @@ impl Sage<'_> {
         let _span = self.span("GraphSAGE layer", self.block.num_edges(), 1);
         let weight = View::rows(self.weight, n);
         let weight = &Right::new(self.precision, weight, (2 * k, n));
-        if cat.rows() == 0 || k == 0 {
-            each_chunk(y.data_mut(), FORWARD_ROWS * n, &|i, out| {
-                let mut cat = Tensor::scratch(out.len() / n, 2 * k);
-                self.forward_chunk(i * FORWARD_ROWS, x, weight, cat.data_mut(), out);
-            });
-        } else {
-            let cat = cat.data_mut().par_chunks_mut(FORWARD_ROWS * 2 * k);
-            let chunks = y.data_mut().par_chunks_mut(FORWARD_ROWS * n).zip(cat);
-            chunks.enumerate().for_each(|(i, (out, cat))| {
-                self.forward_chunk(i * FORWARD_ROWS, x, weight, cat, out);
-            });
+        match cat.filter(|_| k > 0) {
+            None => each_chunk(y.data_mut(), FORWARD_ROWS * n, &|i, out| {
+                let first = i * FORWARD_ROWS;
+                let rows = out.len() / n;
+                let mut cat = Tensor::scratch(rows, 2 * k);
+                self.concatenate(first, x, cat.data_mut());
+                weight.product(out, n, (rows, n, 2 * k), View::rows(cat.data(), 2 * k));
+                self.finish(first, out);
+            }),
+            Some(cat) => {
+                let chunks = y.data_mut().par_chunks_mut(FORWARD_ROWS * n);
+                let chunks = chunks.zip(cat.chunks_mut(FORWARD_ROWS));
+                chunks.enumerate().for_each(|(i, (out, cat))| {
+                    let first = i * FORWARD_ROWS;
+                    let shape = (out.len() / n, n, 2 * k);
+                    cat.product(|cat| self.concatenate(first, x, cat), out, shape, weight);
+                    self.finish(first, out);
+                });
+            }
         }
         y
     }
@@ -128,29 +137,27 @@ impl Sage<'_> {
         })
     }
 
-    fn forward_chunk(
-        &self,
-        first: usize,
-        x: &Tensor,
-        weight: &Right<'_>,
-        cat: &mut [f32],
-        out: &mut [f32],
-    ) {
-        let (k, n) = (self.k, self.n);
-        let rows = out.len() / n;
-        if k > 0 {
-            for (i, row) in cat.chunks_exact_mut(2 * k).enumerate() {
-                row[..k].copy_from_slice(x.row(first + i));
-            }
-            let (indptr, indices) = (self.block.indptr(), self.block.indices());
-            let mean = |_: usize, d: usize| self.scale[d];
-            let x = Rows::new(x.data(), k);
-            gather_chunk(&mut cat[k..], 2 * k, first, indptr, indices, &x, &mean, None);
+    /// Writes rows of the product's left side: of destinations from `first` on, their own and the mean of their neighbors'.
+    fn concatenate(&self, first: usize, x: &Tensor, cat: &mut [f32]) {
+        let k = self.k;
+        if k == 0 {
+            return;
         }
-        weight.product(out, n, (rows, n, 2 * k), View::rows(cat, 2 * k));
+        for (i, row) in cat.chunks_exact_mut(2 * k).enumerate() {
+            row[..k].copy_from_slice(x.row(first + i));
+        }
+        let (indptr, indices) = (self.block.indptr(), self.block.indices());
+        let mean = |_: usize, d: usize| self.scale[d];
+        let x = Rows::new(x.data(), k);
+        gather_chunk(&mut cat[k..], 2 * k, first, indptr, indices, &x, &mean, None);
+    }
+
+    /// Adds the bias to products, and applies activation and dropout.
+    fn finish(&self, first: usize, out: &mut [f32]) {
         bias_then(out, self.bias, |out| activation::forward(out, self.act));
         if let Some(mask) = &self.mask {
-            mask_rows(out, None, &self.block.ids()[first..first + rows], n, mask);
+            let ids = &self.block.ids()[first..first + out.len() / self.n];
+            mask_rows(out, None, ids, self.n, mask);
         }
     }
 
@@ -160,7 +167,7 @@ impl Sage<'_> {
         &self,
         grad: &mut Tensor,
         y: &Tensor,
-        cat: &Tensor,
+        cat: &Saved,
         to_cat: Option<&mut Tensor>,
     ) -> (Vec<Tensor>, Vec<Vec<f32>>) {
         let (k, n) = (self.k, self.n);
@@ -188,8 +195,8 @@ impl Sage<'_> {
                 let mut bias = vec![0.0; n];
                 column_sums(&mut bias, grad);
                 let mut weight = Tensor::scratch(2 * k, n);
-                let (dy, left) = (View::rows(grad, n), View::rows(cat.data(), 2 * k).skip(first));
-                self.precision.product(weight.data_mut(), n, (2 * k, n, rows), left.t(), dy);
+                let dy = View::rows(grad, n);
+                cat.gradient(weight.data_mut(), n, first..first + rows, dy);
                 if let (Some(to_cat), Some(weight)) = (to_cat, &transposed) {
                     weight.product(to_cat, 2 * k, (rows, 2 * k, n), dy);
                     for (row, &s) in to_cat.chunks_exact_mut(2 * k).zip(&self.scale[first..]) {

@@ -12,13 +12,24 @@ use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
 use std::sync::OnceLock;
 
-use bytemuck::cast_slice_mut;
+use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::pack::{LANES, Line, Lines, interleave, pack_right, pack_row, transpose};
 use crate::kernel::gemm::View;
 
-/// Rows of the left side that are packed at once: two tiles.
+/// Rows of a square of sums: two tiles.
 const ROWS: usize = 2 * LANES;
+/// How rows of a left side are packed.
+#[derive(Clone, Copy)]
+enum Layout {
+    /// Line after line of a row.
+    Rows,
+    /// Tile after tile of 16 rows, each line after line.
+    Tiles,
+}
+
+/// Rows of a transposed left side that are packed at once, so that memory is read in runs of so many values.
+const BLOCK: usize = 8 * ROWS;
 
 /// Returns whether the processor has tiles for bf16 and the system lets this process use them.
 pub(super) fn is_native() -> bool {
@@ -74,33 +85,114 @@ impl Tiles {
         (m, n, k): (usize, usize, usize),
         a: View<'_>,
     ) {
-        assert!((k, n) == (self.k, self.n) && a.holds(m, k), "the left side is {m} × {k}");
-        assert!(n <= stride && View::rows(out, stride).holds(m, n), "the result is {m} × {n}");
+        assert!(a.holds(m, k), "the left side is {m} × {k}");
+        // SAFETY: `Right::new` has found the instructions.
+        self.by_blocks(out, stride, (m, n, k), layout(a), |to, first, rows| unsafe {
+            pack_left(to, a.skip(first), (rows, k));
+        });
+    }
+
+    /// [`Self::product`] of a left side that is packed: for each row [`depth`] pairs.
+    pub(super) fn product_of_packed(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        (m, n, k): (usize, usize, usize),
+        left: &[Line],
+    ) {
+        self.check(out, stride, (m, n, k));
         if k == 0 {
-            out.chunks_mut(stride.max(1)).take(m).for_each(|row| row[..n].fill(0.0));
-            return;
+            return zero(out, stride, (m, n));
         }
-        let depth = depth(k);
-        let mut left = Lines::scratch(ROWS * depth / LANES);
+        let _configured = Configured::new();
+        self.rows(out, stride, m, (left, Layout::Rows));
+    }
+
+    /// [`Self::product`], where the left side has the columns of `rows`, of [`depth`] pairs for `m` values.
+    pub(super) fn product_of_columns(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        (m, n, k): (usize, usize, usize),
+        rows: &[Line],
+    ) {
+        let lines = depth(m) / LANES;
+        assert!(rows.len() >= k * lines, "the left side has {k} columns of {lines} lines");
+        let halves: &[[u16; LANES]] = cast_slice(rows);
+        self.by_blocks(out, stride, (m, n, k), Layout::Tiles, |to, first, count| {
+            let pairs = |to: &mut [u32; LANES], low: usize, column: usize| {
+                let at = |l: usize| 2 * l * lines + (first + column) / LANES;
+                let side = |l: usize| if l < k { &halves[at(l)] } else { &[0; LANES] };
+                let sides = side(low).iter().zip(side(low + 1));
+                to.iter_mut().zip(sides).for_each(|(to, (&low, &high))| {
+                    *to = u32::from(low) | u32::from(high) << 16;
+                });
+            };
+            // SAFETY: `Right::new` has found the instructions.
+            unsafe { pack_columns(to, pairs, (count, k)) };
+        });
+    }
+
+    /// A product whose left side is packed by `pack` some rows at a time: it is given where to, the first row and their
+    /// number, and need not write rows behind them.
+    fn by_blocks(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        (m, n, k): (usize, usize, usize),
+        layout: Layout,
+        pack: impl Fn(&mut [Line], usize, usize),
+    ) {
+        self.check(out, stride, (m, n, k));
+        if k == 0 {
+            return zero(out, stride, (m, n));
+        }
+        let block = match layout {
+            Layout::Rows => ROWS,
+            Layout::Tiles => BLOCK,
+        };
+        let mut left = Lines::scratch(block.min(m.next_multiple_of(ROWS)) * depth(k) / LANES);
         let left = left.get_mut();
         let _configured = Configured::new();
-        for first in (0..m).step_by(ROWS) {
-            let rows = ROWS.min(m - first);
-            // SAFETY: `Right::new` has found the instructions.
-            unsafe { pack_left(left, a.skip(first), (rows, k)) };
-            let out = &mut out[first * stride..];
-            for (i, right) in self.lines.get().chunks(2 * depth).enumerate() {
-                let cols = (2 * LANES).min(n - i * 2 * LANES);
-                let out = &mut out[i * 2 * LANES..];
-                if (rows, cols) == (ROWS, 2 * LANES) {
-                    sums(out, stride, left, right);
-                    continue;
-                }
-                let mut square = [0.0; ROWS * 2 * LANES];
-                sums(&mut square, 2 * LANES, left, right);
-                for (to, from) in out.chunks_mut(stride).zip(square.chunks(2 * LANES)).take(rows) {
-                    to[..cols].copy_from_slice(&from[..cols]);
-                }
+        for first in (0..m).step_by(block) {
+            let rows = block.min(m - first);
+            pack(left, first, rows);
+            self.rows(&mut out[first * stride..], stride, rows, (left, layout));
+        }
+    }
+
+    /// # Panics
+    /// If the right side is not `k × n`, or `out` does not hold the result.
+    fn check(&self, out: &[f32], stride: usize, (m, n, k): (usize, usize, usize)) {
+        assert!((k, n) == (self.k, self.n), "the right side is {k} × {n}");
+        assert!(n <= stride && View::rows(out, stride).holds(m, n), "the result is {m} × {n}");
+    }
+
+    /// Multiplies rows that are packed, and lines for 32 of them at a time.
+    fn rows(&self, out: &mut [f32], stride: usize, rows: usize, (left, layout): (&[Line], Layout)) {
+        let lines = depth(self.k) / LANES;
+        assert!(left.len() >= rows.next_multiple_of(ROWS) * lines, "{rows} rows are packed");
+        let squares = left.chunks_exact(ROWS * lines).zip((0..rows).step_by(ROWS));
+        for (left, first) in squares {
+            let rows = ROWS.min(rows - first);
+            self.square(&mut out[first * stride..], stride, rows, (left, layout));
+        }
+    }
+
+    /// Multiplies up to 32 rows that are packed.
+    fn square(&self, out: &mut [f32], stride: usize, rows: usize, left: (&[Line], Layout)) {
+        const COLS: usize = 2 * LANES;
+        for (i, right) in self.lines.get().chunks(2 * depth(self.k)).enumerate() {
+            let cols = COLS.min(self.n - i * COLS);
+            let out = &mut out[i * COLS..];
+            if (rows, cols) == (ROWS, COLS) {
+                sums(out, stride, left, right);
+                continue;
+            }
+            let mut square = [0.0; ROWS * COLS];
+            sums(&mut square, COLS, left, right);
+            for (to, from) in out.chunks_mut(stride).zip(square.chunks(COLS)).take(rows) {
+                to[..cols].copy_from_slice(&from[..cols]);
             }
         }
     }
@@ -111,24 +203,30 @@ fn depth(k: usize) -> usize {
     k.div_ceil(2).next_multiple_of(LANES)
 }
 
-/// Packs up to [`ROWS`] rows of the left side, each of [`depth`] pairs; rows behind them keep what they have.
+/// How a left side is packed: in tiles if the values of its columns are adjacent, and those of its rows are not.
+fn layout(a: View<'_>) -> Layout {
+    let is_transposed = !a.has_adjacent_columns() && a.t().has_adjacent_columns();
+    if is_transposed { Layout::Tiles } else { Layout::Rows }
+}
+
+/// Packs rows of the left side as [`layout`] has it, each of [`depth`] pairs; rows behind them keep what they have.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 fn pack_left(to: &mut [Line], a: View<'_>, (rows, k): (usize, usize)) {
-    let (data, row, col) = a.parts();
-    let lines = depth(k) / LANES;
-    if row == 1 && col != 1 {
-        for (half, to) in to.chunks_exact_mut(LANES * lines).enumerate() {
-            if half * LANES < rows {
-                let rows = LANES.min(rows - half * LANES);
-                pack_columns(to, &data[half * LANES..], col, (rows, k));
-            }
-        }
-        return;
+    if matches!(layout(a), Layout::Tiles) {
+        let columns = a.t();
+        let side = |l, first| {
+            let columns = columns.skip_cols(first);
+            if l < k { columns.row(l, LANES.min(rows - first)) } else { &[] }
+        };
+        let pairs = |to: &mut [u32; LANES], low, first| {
+            interleave(to, side(low, first), side(low + 1, first));
+        };
+        return pack_columns(to, pairs, (rows, k));
     }
     let mut values = Vec::new();
-    for (i, to) in to.chunks_exact_mut(lines).take(rows).enumerate() {
-        let row = if col == 1 {
-            &data[i * row..][..k]
+    for (i, to) in to.chunks_exact_mut(depth(k) / LANES).take(rows).enumerate() {
+        let row = if a.has_adjacent_columns() {
+            a.row(i, k)
         } else {
             values.clear();
             values.extend((0..k).map(|l| a.value(i, l)));
@@ -138,33 +236,44 @@ fn pack_left(to: &mut [Line], a: View<'_>, (rows, k): (usize, usize)) {
     }
 }
 
-/// Packs up to 16 rows of a transposed left side, which are columns of `data`, of `k` values `stride` apart.
+/// Packs rows of the left side of `k` values in tiles, given by pairs of 16 rows: `pairs` is given where to, the first of two
+/// values and the first row.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-fn pack_columns(to: &mut [Line], data: &[f32], stride: usize, (rows, k): (usize, usize)) {
-    let lines = to.len() / LANES;
+fn pack_columns(
+    to: &mut [Line],
+    pairs: impl Fn(&mut [u32; LANES], usize, usize),
+    (rows, k): (usize, usize),
+) {
+    let lines = depth(k) / LANES;
     for line in 0..lines {
-        let mut square = [Line::ZERO; LANES];
-        for (i, pairs) in square.iter_mut().enumerate() {
-            let low = 2 * (line * LANES + i);
-            let side = |l: usize| if l < k { &data[l * stride..][..rows] } else { &[] };
-            interleave(&mut pairs.0, side(low), side(low + 1));
-        }
-        transpose(&mut square);
-        for (i, from) in square.iter().enumerate() {
-            to[i * lines + line] = *from;
+        for first in (0..rows).step_by(LANES) {
+            let mut square = [Line::ZERO; LANES];
+            for (i, to) in square.iter_mut().enumerate() {
+                pairs(&mut to.0, 2 * (line * LANES + i), first);
+            }
+            transpose(&mut square);
+            to[first * lines + line * LANES..][..LANES].copy_from_slice(&square);
         }
     }
 }
 
+/// Writes zeros.
+fn zero(out: &mut [f32], stride: usize, (m, n): (usize, usize)) {
+    out.chunks_mut(stride.max(1)).take(m).for_each(|row| row[..n].fill(0.0));
+}
+
 /// Writes 32 × 32 sums, or 32 × 16 if `right` has but 16 columns; rows of the result start `stride` apart.
-fn sums(out: &mut [f32], stride: usize, left: &[Line], right: &[Line]) {
+fn sums(out: &mut [f32], stride: usize, (left, layout): (&[Line], Layout), right: &[Line]) {
     let lines = left.len() / ROWS;
     let depth = lines * LANES;
     let is_wide = right.len() == 2 * depth;
     assert!(lines > 0 && left.len() == ROWS * lines && (is_wide || right.len() == depth));
     let cols = if is_wide { 2 * LANES } else { LANES };
     assert!(View::rows(out, stride).holds(ROWS, cols), "a square has {ROWS} rows");
-    let apart = lines * size_of::<Line>();
+    let (apart, next) = match layout {
+        Layout::Rows => (lines * size_of::<Line>(), size_of::<Line>()),
+        Layout::Tiles => (size_of::<Line>(), LANES * size_of::<Line>()),
+    };
     let upper = left.as_ptr();
     let lower = left[LANES * lines..].as_ptr();
     let first = right.as_ptr();
@@ -189,8 +298,8 @@ fn sums(out: &mut [f32], stride: usize, left: &[Line], right: &[Line]) {
                 "tdpbf16ps tmm1, tmm4, tmm7",
                 "tdpbf16ps tmm2, tmm5, tmm6",
                 "tdpbf16ps tmm3, tmm5, tmm7",
-                "add {upper}, 64",
-                "add {lower}, 64",
+                "add {upper}, {next}",
+                "add {lower}, {next}",
                 "add {first}, 1024",
                 "add {second}, 1024",
                 "dec {lines}",
@@ -205,6 +314,7 @@ fn sums(out: &mut [f32], stride: usize, left: &[Line], right: &[Line]) {
                 second = inout(reg) second => _,
                 lines = inout(reg) lines => _,
                 apart = in(reg) apart,
+                next = in(reg) next,
                 line = in(reg) size_of::<Line>(),
                 step = in(reg) step,
                 to = in(reg) to,
@@ -226,8 +336,8 @@ fn sums(out: &mut [f32], stride: usize, left: &[Line], right: &[Line]) {
                 "tileloadd tmm5, [{lower} + {apart}*1]",
                 "tdpbf16ps tmm0, tmm4, tmm6",
                 "tdpbf16ps tmm2, tmm5, tmm6",
-                "add {upper}, 64",
-                "add {lower}, 64",
+                "add {upper}, {next}",
+                "add {lower}, {next}",
                 "add {first}, 1024",
                 "dec {lines}",
                 "jnz 2b",
@@ -238,6 +348,7 @@ fn sums(out: &mut [f32], stride: usize, left: &[Line], right: &[Line]) {
                 first = inout(reg) first => _,
                 lines = inout(reg) lines => _,
                 apart = in(reg) apart,
+                next = in(reg) next,
                 line = in(reg) size_of::<Line>(),
                 step = in(reg) step,
                 to = in(reg) to,

@@ -10,8 +10,11 @@ mod amx;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod pack;
+mod rounded;
 
 use half::bf16;
+
+pub(crate) use rounded::{Rounded, RoundedRows};
 
 use super::gemm::{View, gemm};
 

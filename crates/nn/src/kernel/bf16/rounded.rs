@@ -1,0 +1,105 @@
+//! Rows rounded to bf16 that wait for the backward pass, in half of the bytes.
+
+use std::ops::Range;
+
+use bytemuck::{cast_slice, cast_slice_mut};
+use half::bf16;
+use half::slice::HalfFloatSliceExt;
+
+use super::Right;
+use crate::Tensor;
+use crate::kernel::gemm::View;
+
+/// A row has a multiple of so many values, and there are a multiple of so many rows: those of two tiles.
+pub(super) const MULTIPLE: usize = 32;
+
+/// Rows of `k` values, each followed by zeros up to a [`MULTIPLE`].
+pub(crate) struct Rounded {
+    values: Tensor,
+    rows: usize,
+    k: usize,
+}
+
+/// Successive rows of them.
+pub(crate) struct RoundedRows<'a>(&'a mut [bf16]);
+
+impl Rounded {
+    /// Rows of arbitrary content.
+    pub(crate) fn scratch(rows: usize, k: usize) -> Self {
+        let values = Tensor::scratch(rows.next_multiple_of(MULTIPLE), stride(k) / 2);
+        Self { values, rows, k }
+    }
+
+    /// Successive rows, `count` at a time: a [`MULTIPLE`].
+    pub(crate) fn chunks_mut(&mut self, count: usize) -> impl Iterator<Item = RoundedRows<'_>> {
+        assert!(count.is_multiple_of(MULTIPLE), "{count} rows at a time");
+        let values = (count * stride(self.k)).max(1);
+        cast_slice_mut(self.values.data_mut()).chunks_mut(values).map(RoundedRows)
+    }
+
+    /// `out = rowsᵀ · b`, where `b` has `n` columns.
+    pub(crate) fn gradient(&self, out: &mut [f32], n: usize, rows: Range<usize>, b: View<'_>) {
+        assert!(rows.end <= self.rows, "rows {rows:?} of {}", self.rows);
+        let k = self.k;
+        let stride = stride(k);
+        let values: &[bf16] = cast_slice(self.values.data());
+        let values = &values[rows.start * stride..rows.end * stride];
+        let right = Right::new(b, (rows.len(), n));
+        #[cfg(target_arch = "x86_64")]
+        if let Right::Tiles(tiles) = &right {
+            return tiles.product_of_columns(out, n, (k, n, rows.len()), cast_slice(values));
+        }
+        let mut wide = Tensor::scratch(rows.len(), k);
+        let each =
+            wide.data_mut().chunks_exact_mut(k.max(1)).zip(values.chunks_exact(stride.max(1)));
+        each.for_each(|(to, from)| from[..k].convert_to_f32_slice(to));
+        right.product(out, n, (k, n, rows.len()), View::rows(wide.data(), k).t());
+    }
+}
+
+impl RoundedRows<'_> {
+    /// Writes rows of `k` values.
+    pub(crate) fn round(&mut self, rows: &[f32], k: usize) {
+        let each = self.0.chunks_exact_mut(stride(k).max(1)).zip(rows.chunks_exact(k.max(1)));
+        #[cfg(target_arch = "x86_64")]
+        if super::is_native() {
+            // SAFETY: the instructions have been looked for.
+            each.for_each(|(to, row)| unsafe { super::pack::pack_row(cast_slice_mut(to), row) });
+            return;
+        }
+        for (to, row) in each {
+            to[..k].convert_from_f32_slice(row);
+            to[k..].fill(bf16::ZERO);
+        }
+    }
+
+    /// The values with those behind them.
+    pub(super) fn values(&self) -> &[bf16] {
+        self.0
+    }
+}
+
+impl Right {
+    /// `out = a · self`, where `rounded` are the rows of `a`.
+    pub(crate) fn product_of_rounded(
+        &self,
+        out: &mut [f32],
+        stride: usize,
+        shape: (usize, usize, usize),
+        a: &[f32],
+        rounded: &RoundedRows<'_>,
+    ) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Tiles(tiles) => {
+                tiles.product_of_packed(out, stride, shape, cast_slice(rounded.values()));
+            }
+            _ => self.product(out, stride, shape, View::rows(a, shape.2)),
+        }
+    }
+}
+
+/// Values from one row to the next.
+fn stride(k: usize) -> usize {
+    k.next_multiple_of(MULTIPLE)
+}
