@@ -44,7 +44,7 @@ class Dataset:
         token_file: str | os.PathLike[str] | None = None,
         certificate: str | os.PathLike[str] | None = None,
         deadline: float = 60.0,
-        cache: int = 1 << 28,
+        cache: int | None = None,
     ) -> None:
         if isinstance(servers, str):
             servers = [servers]
@@ -302,7 +302,7 @@ def open(
     token_file: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
     deadline: float = 60.0,
-    cache: int = 1 << 28,
+    cache: int | None = None,
 ) -> Dataset:
     """Opens a dataset, or a partitioned one (``gnarl.partition``), whose parts may be at servers (``gnarl serve``).
 
@@ -315,7 +315,8 @@ def open(
         token_file: A file with the servers' token.
         certificate: The certificate to trust, a PEM file, for ``https``.
         deadline: Seconds until a server that does not reply is an error, retries included.
-        cache: Bytes of memory for features that servers sent.
+        cache: Bytes of memory for features that servers sent, by default 256 MiB; without servers for those that are read
+            often of files larger than memory, by default an eighth of what is free. Each process has as much.
 
     Raises:
         DataError: If there is none, or it is damaged.
@@ -334,7 +335,7 @@ def connect(
     token_file: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
     deadline: float = 60.0,
-    cache: int = 1 << 28,
+    cache: int | None = None,
 ) -> Dataset:
     """Opens the partitioned dataset whose parts servers have (``gnarl serve``), by their addresses alone.
 
@@ -350,7 +351,7 @@ def connect(
         token_file: A file with the servers' token.
         certificate: The certificate to trust, a PEM file, for ``https``.
         deadline: Seconds until a server that does not reply is an error, retries included.
-        cache: Bytes of memory for features that servers sent.
+        cache: Bytes of memory for features that servers sent, by default 256 MiB.
 
     Raises:
         RankError: If a server does not reply in time.
@@ -363,10 +364,10 @@ def connect(
 
 
 def _checked(
-    token_file: str | os.PathLike[str] | None, certificate: str | os.PathLike[str] | None, cache: int
+    token_file: str | os.PathLike[str] | None, certificate: str | os.PathLike[str] | None, cache: int | None
 ) -> tuple[str | None, str | None]:
     """Absolute paths of files: the folder that the process works in may change."""
-    if cache < 0:
+    if cache is not None and cache < 0:
         raise UsageError(f"invalid cache {cache}", "expected bytes, from 0")
     token, trusted = (None if file is None else os.path.abspath(file) for file in (token_file, certificate))
     return token, trusted

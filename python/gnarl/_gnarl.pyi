@@ -84,7 +84,7 @@ class Graph:
         token_file: str | PathLike[str] | None = None,
         certificate: str | PathLike[str] | None = None,
         deadline: float = 60.0,
-        cache: int = 0,
+        cache: int | None = None,
     ) -> Graph: ...
     @staticmethod
     def connect(
@@ -92,7 +92,7 @@ class Graph:
         token_file: str | PathLike[str] | None = None,
         certificate: str | PathLike[str] | None = None,
         deadline: float = 60.0,
-        cache: int = 0,
+        cache: int | None = None,
         batches: bool = False,
     ) -> Graph:
         """Opens the partition of servers by their addresses alone; they make the batches of loaders if `batches`."""

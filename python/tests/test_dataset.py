@@ -159,3 +159,5 @@ def test_folders_stay_known_where_the_process_moves(dataset, arrays, tmp_path, m
     assert opened.find(np.array([3, 4])).tolist() == [3, 4]
     with pytest.raises(gnarl.UsageError, match="invalid cache"):
         gnarl.open(opened.path, cache=-1)
+    small = pickle.loads(pickle.dumps(gnarl.open(opened.path, cache=1 << 20)))
+    assert np.array_equal(small.features(), opened.features())

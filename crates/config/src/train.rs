@@ -50,6 +50,15 @@ pub enum Precision {
     Bf16,
 }
 
+impl From<Precision> for gnarl_nn::Precision {
+    fn from(precision: Precision) -> Self {
+        match precision {
+            Precision::F32 => Self::F32,
+            Precision::Bf16 => Self::Bf16,
+        }
+    }
+}
+
 /// `[train]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -112,6 +112,21 @@ impl LoaderGraph {
     /// # Errors
     /// If a column is damaged, a node type has more nodes than 32-bit ids, or the dataset is a part of a partitioned one.
     pub fn open(dataset: &Dataset) -> Result<Self> {
+        Self::open_cached(dataset, None)
+    }
+
+    /// [`Self::open`] with the bytes of memory in which rows of features stay that are read often, where files are larger
+    /// than memory: by default an eighth of what is free.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_cached(dataset: &Dataset, cache: Option<u64>) -> Result<Self> {
+        let free = available().map_or(u64::MAX, |memory| memory.left);
+        Self::open_in(dataset, free, cache.unwrap_or(free / CACHED))
+    }
+
+    /// [`Self::open_cached`] where so many bytes of memory are free.
+    fn open_in(dataset: &Dataset, free: u64, cache: u64) -> Result<Self> {
         let lists = HeteroSampleGraph::open(dataset)?;
         if (0..lists.schema().node_types().len()).any(|node_type| lists.is_part(node_type)) {
             let place = dataset.dir().display();
@@ -134,14 +149,13 @@ impl LoaderGraph {
         let counts = lists.schema().edge_types().iter().map(count).collect::<Result<_>>()?;
         let rows = features.iter().flatten().map(MappedFeatures::num_bytes).sum::<u64>();
         let bytes = lists.num_bytes() as u64 + rows;
-        let free = available().map_or(u64::MAX, |memory| memory.left);
         // The rest is for batches and the model.
         let ahead = bytes > free / 4 * 3;
         let lists = match ahead {
             true => {
                 let stores =
                     features.iter().flatten().map(|features| features as &dyn FeatureStore);
-                begin_random_reads(stores, free / CACHED)?;
+                begin_random_reads(stores, cache)?;
                 // Others are in the system's cache once they were read, as features do not take their place.
                 match lists.num_bytes() as u64 > free / 2 {
                     true => {
@@ -473,3 +487,6 @@ fn fill(rows: &Rows, width: usize, out: &mut [f32]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use gnarl_common::rng::Key;
 use gnarl_common::threads::pool;
 use gnarl_config::PlanSection;
 use gnarl_graph::blocks::{Block, NodeInfo};
-use gnarl_nn::{Activation, Init, Mode, ParamsBuilder, Reduce, Tape, Tensor};
+use gnarl_nn::{Activation, Init, Mode, ParamsBuilder, Precision, Reduce, Tape, Tensor};
 use rayon::prelude::*;
 
 /// Rows of multiplied and gathered matrices: 64 MiB, more than caches hold.
@@ -27,16 +27,20 @@ const PIECE: usize = 1 << 16;
 /// # Errors
 /// If no thread can be started.
 pub fn measure(rates: &PlanSection) -> Result<PlanSection> {
-    measure_by(rates, 1)
+    measure_by(rates, 1, Precision::F32)
 }
 
-/// `rates` with those of so many threads together.
+/// `rates` with those of so many threads together, and of products in `precision`.
 ///
 /// # Errors
 /// As [`measure`].
-pub fn measure_by(rates: &PlanSection, threads: usize) -> Result<PlanSection> {
+pub fn measure_by(
+    rates: &PlanSection,
+    threads: usize,
+    precision: Precision,
+) -> Result<PlanSection> {
     pool(threads)?.install(|| {
-        let flops = products(threads);
+        let flops = products(threads, precision);
         Ok(PlanSection { flops, gather: gathers(), stream: streams(), ..rates.clone() })
     })
 }
@@ -51,7 +55,7 @@ fn best(amount: f64, mut run: impl FnMut()) -> f64 {
     amount / seconds.fold(f64::INFINITY, f64::min).max(1e-9)
 }
 
-fn products(threads: usize) -> f64 {
+fn products(threads: usize, precision: Precision) -> f64 {
     // Enough for all threads: more would only take memory.
     let rows = threads.min(8) << 13;
     let width = 256;
@@ -59,8 +63,9 @@ fn products(threads: usize) -> f64 {
     let weight = builder.add("w", width, width, Init::XavierUniform);
     let params = builder.build();
     let x = Tensor::from_vec(rows, width, vec![0.5; rows * width]);
+    let mode = Mode::Train { key: Key::new(3), precision };
     best(2.0 * (rows * width * width) as f64, || {
-        let mut tape = Tape::new(&params, Mode::Eval);
+        let mut tape = Tape::new(&params, mode);
         let x = tape.dense(x.clone());
         let y = tape.linear(x, weight, None, Activation::None);
         black_box(tape.value(y));

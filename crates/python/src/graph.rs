@@ -30,8 +30,11 @@ pub struct Graph {
     connected: Option<bool>,
 }
 
-/// Servers, the files of a token and a certificate, the deadline in seconds, and bytes of cache.
-type Parts = (Vec<String>, Option<PathBuf>, Option<PathBuf>, f64, u64);
+/// Servers, the files of a token and a certificate, the deadline in seconds, and bytes of cache, if they are given.
+type Parts = (Vec<String>, Option<PathBuf>, Option<PathBuf>, f64, Option<u64>);
+
+/// Bytes of memory for features that servers sent, unless others are given.
+const CACHE: u64 = 256 << 20;
 
 /// The hint for servers that want another token.
 const TOKEN_HINT: &str = "token_file names the file with the server's token";
@@ -72,10 +75,11 @@ fn open(path: &Path, parts: &Parts, batches: bool) -> gnarl_common::Result<Loade
             return Err(Error::usage(format!("{}: there is no {PARTITION}", path.display()))
                 .hint("parts of servers are read by the folder that describes their partition"));
         }
-        return LoaderGraph::open(&Dataset::open(path)?);
+        return LoaderGraph::open_cached(&Dataset::open(path)?, *cache);
     }
     let access = access(parts)?;
-    let options = PartsOptions { servers: servers.clone(), access, cache: *cache, batches };
+    let cache = cache.unwrap_or(CACHE);
+    let options = PartsOptions { servers: servers.clone(), access, cache, batches };
     LoaderGraph::open_parts(path, &options)
 }
 
@@ -131,7 +135,7 @@ pub fn label_array(py: Python<'_>, labels: Option<LabelRows>) -> PyResult<Bound<
 impl Graph {
     /// Opens the dataset in a folder. Of a partitioned one parts may be at servers.
     #[new]
-    #[pyo3(signature = (path, servers=Vec::new(), token_file=None, certificate=None, deadline=60.0, cache=0))]
+    #[pyo3(signature = (path, servers=Vec::new(), token_file=None, certificate=None, deadline=60.0, cache=None))]
     fn open(
         py: Python<'_>,
         path: PathBuf,
@@ -139,7 +143,7 @@ impl Graph {
         token_file: Option<PathBuf>,
         certificate: Option<PathBuf>,
         deadline: f64,
-        cache: u64,
+        cache: Option<u64>,
     ) -> PyResult<Self> {
         let parts = (servers, token_file, certificate, deadline, cache);
         let asked = parts.clone();
@@ -152,14 +156,14 @@ impl Graph {
 
     /// Opens the partition of servers by their addresses alone; they make the batches of loaders if `batches`.
     #[staticmethod]
-    #[pyo3(signature = (servers, token_file=None, certificate=None, deadline=60.0, cache=0, batches=false))]
+    #[pyo3(signature = (servers, token_file=None, certificate=None, deadline=60.0, cache=None, batches=false))]
     fn connect(
         py: Python<'_>,
         servers: Vec<String>,
         token_file: Option<PathBuf>,
         certificate: Option<PathBuf>,
         deadline: f64,
-        cache: u64,
+        cache: Option<u64>,
         batches: bool,
     ) -> PyResult<Self> {
         let parts = (servers, token_file, certificate, deadline, cache);

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Result, profile};
-use gnarl_config::{Precision as Configured, RunConfig};
+use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
-use gnarl_nn::{Mode, Params, Precision};
+use gnarl_nn::{Mode, Params};
 use rayon::ThreadPool;
 
 use super::keeper::Keeper;
@@ -28,11 +28,7 @@ pub(super) fn learning_rate(config: &RunConfig, epoch: usize) -> f32 {
 
 /// The mode of a step whose key is `key`.
 pub(super) fn training(config: &RunConfig, key: Key) -> Mode {
-    let precision = match config.train.precision {
-        Configured::F32 => Precision::F32,
-        Configured::Bf16 => Precision::Bf16,
-    };
-    Mode::Train { key, precision }
+    Mode::Train { key, precision: config.train.precision.into() }
 }
 
 /// Takes the next batch, adds its gradient, and updates the tally.

@@ -4,9 +4,9 @@
 //! dimension goes by, 32 values at a time. An instruction multiplies a tile of 16 rows and 32 values by one of 16 pairs and
 //! 16 columns. Both sides are padded with zeros to whole tiles.
 //!
-//! `unsafe` is for the instructions, which the callers have looked for, and for loads and stores whose ranges are asserted
-//! beforehand. Tiles have no intrinsics in stable Rust, so that assembly has to name them. It pays: on a Xeon of the year
-//! 2025 one core multiplies many times as many values in a second as by AVX512-BF16.
+//! `unsafe` is for the instructions, which [`Right::new`](super::Right::new) has looked for, and for loads and stores whose
+//! ranges are asserted beforehand. Tiles have no intrinsics in stable Rust, so that assembly has to name them. It pays: with
+//! both sides in caches, one core of a Xeon does 1.4 to 2.6 · 10¹² operations a second, where f32 reaches 0.14 · 10¹².
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
@@ -19,17 +19,17 @@ use crate::kernel::gemm::View;
 
 /// Rows of a square of sums: two tiles.
 const ROWS: usize = 2 * LANES;
+/// Rows of a transposed left side that are packed at once, so that memory is read in runs of so many values.
+const BLOCK: usize = 8 * ROWS;
+
 /// How rows of a left side are packed.
 #[derive(Clone, Copy)]
 enum Layout {
     /// Line after line of a row.
     Rows,
-    /// Tile after tile of 16 rows, each line after line.
+    /// Tile after tile of 16 rows, each line after line: transposed sides are written in runs so.
     Tiles,
 }
-
-/// Rows of a transposed left side that are packed at once, so that memory is read in runs of so many values.
-const BLOCK: usize = 8 * ROWS;
 
 /// Returns whether the processor has tiles for bf16 and the system lets this process use them.
 pub(super) fn is_native() -> bool {

@@ -89,7 +89,7 @@ impl Taken {
 
     fn try_write(&self, config: &RunConfig, folder: &RunFolder) -> Result<String> {
         trace::write(&folder.dir().join(TRACE), &self.profiles)?;
-        let measured = measure_by(&config.plan, self.threads)?;
+        let measured = measure_by(&config.plan, self.threads, config.train.precision.into())?;
         let rates = Rates {
             threads: self.threads,
             gflops: 1e-9 * measured.flops,

@@ -32,7 +32,7 @@ pub struct ProfileTotals {
 pub struct Rates {
     /// Threads of a rank.
     pub threads: usize,
-    /// Products of matrices of 256 columns, 10⁹ operations a second.
+    /// Products of matrices of 256 columns in the run's precision, 10⁹ operations a second.
     pub gflops: f64,
     /// SpMM over features in memory, 10⁹ bytes a second.
     pub gather_gbps: f64,
