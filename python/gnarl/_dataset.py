@@ -315,8 +315,9 @@ def open(
         token_file: A file with the servers' token.
         certificate: The certificate to trust, a PEM file, for ``https``.
         deadline: Seconds until a server that does not reply is an error, retries included.
-        cache: Bytes of memory for features that servers sent, by default 256 MiB; without servers for those that are read
-            often of files larger than memory, by default an eighth of what is free. Each process has as much.
+        cache: Bytes of memory for features that servers sent, by default 256 MiB; of a dataset that is not partitioned for
+            those that are read often of files larger than memory, by default an eighth of what is free. Each process has
+            as much.
 
     Raises:
         DataError: If there is none, or it is damaged.

@@ -160,4 +160,5 @@ def test_folders_stay_known_where_the_process_moves(dataset, arrays, tmp_path, m
     with pytest.raises(gnarl.UsageError, match="invalid cache"):
         gnarl.open(opened.path, cache=-1)
     small = pickle.loads(pickle.dumps(gnarl.open(opened.path, cache=1 << 20)))
+    assert small._graph.__reduce__()[1][-1] == 1 << 20 and opened._graph.__reduce__()[1][-1] is None
     assert np.array_equal(small.features(), opened.features())

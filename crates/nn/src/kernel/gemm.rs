@@ -24,6 +24,7 @@ impl<'a> View<'a> {
     }
 
     /// The values from the first one on, and the steps to the next row and the next column.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn parts(&self) -> (&'a [f32], usize, usize) {
         (self.data, self.row, self.col)
     }

@@ -19,6 +19,20 @@ impl Precision {
         self == Self::F32 || bf16::is_native()
     }
 
+    /// Returns whether the processor has faster instructions for it that the system keeps from this process: then products
+    /// may be slower than in f32.
+    pub fn is_withheld(self) -> bool {
+        self == Self::Bf16 && bf16::is_withheld()
+    }
+
+    /// Bytes of a value.
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            Self::F32 => 4,
+            Self::Bf16 => 2,
+        }
+    }
+
     /// `out = a · b`, on the calling thread. `a` is `m × k`, `b` is `k × n`; row `i` of the result starts at
     /// `out[i * stride]`.
     pub(crate) fn product(

@@ -98,7 +98,7 @@ mod tests {
     fn saved_rows_multiply_as_the_rows_themselves() {
         const CHUNK: usize = 64;
         for precision in [Precision::F32, Precision::Bf16] {
-            for (m, n, k) in [(150, 40, 33), (64, 70, 200), (1, 1, 1), (33, 16, 64)] {
+            for (m, n, k) in [(150, 40, 33), (64, 70, 300), (1, 1, 1), (33, 16, 600)] {
                 let a = values(m, k, 1);
                 let b = values(k, n, 2);
                 let dy = values(m, n, 3);

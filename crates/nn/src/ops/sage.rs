@@ -130,9 +130,12 @@ impl Sage<'_> {
         profile::kernel(name, || {
             let [edges, k, n, products] = [edges, self.k, self.n, products].map(|all| all as f64);
             let lists = self.block.num_dst() as f64;
+            // The left side, which is written forward and read backward, in its precision; all else is of f32.
+            let saved = 2.0 * lists * k * self.precision.bytes() as f64;
+            let others = (products - 1.0) * 2.0 * lists * k + products * (2.0 * k + lists) * n;
             Work {
                 flops: 2.0 * edges * k + 4.0 * products * lists * k * n,
-                bytes: 4.0 * (edges * (k + 1.0) + products * (2.0 * (lists + n) * k + lists * n)),
+                bytes: saved + 4.0 * (edges * (k + 1.0) + others),
             }
         })
     }

@@ -114,7 +114,11 @@ impl Graph {
             graph = with_edge_features(graph, dataset)?;
         }
         let features = MappedFeatures::new(features_of(dataset)?, config.dataset.normalize)?;
-        let files = Files { lists: graph.num_bytes() as u64, features: features.num_bytes() };
+        let files = Files {
+            lists: graph.num_bytes() as u64,
+            features: features.num_bytes(),
+            rows: features.file_bytes(),
+        };
         let ahead = ReadAhead::new(&config.dataset, files);
         if ahead.has_lists() {
             graph = graph.read_ahead();

@@ -36,9 +36,14 @@ pub(crate) struct HeteroGraph {
     ahead: ReadAhead,
 }
 
-/// Bytes of the files of features.
-fn bytes_of(features: &[Option<MappedFeatures>]) -> u64 {
-    features.iter().flatten().map(MappedFeatures::num_bytes).sum()
+/// Bytes of lists and of the files of features.
+fn files_of(lists: u64, features: &[Option<MappedFeatures>]) -> Files {
+    let stores = || features.iter().flatten();
+    Files {
+        lists,
+        features: stores().map(MappedFeatures::num_bytes).sum(),
+        rows: stores().map(FeatureStore::file_bytes).sum(),
+    }
 }
 
 /// In-neighbor lists of each edge type, local or partitioned.
@@ -134,7 +139,7 @@ impl HeteroGraph {
     pub fn open(dataset: &Dataset, config: &RunConfig) -> Result<Self> {
         let mut graph = HeteroSampleGraph::open(dataset)?;
         let features = features_of_types(dataset, config.dataset.normalize)?;
-        let files = Files { lists: graph.num_bytes() as u64, features: bytes_of(&features) };
+        let files = files_of(graph.num_bytes() as u64, &features);
         let ahead = ReadAhead::new(&config.dataset, files);
         if ahead.has_lists() {
             graph = graph.read_ahead();
@@ -152,7 +157,7 @@ impl HeteroGraph {
         features: Vec<Option<MappedFeatures>>,
         asked: &DatasetSection,
     ) -> Self {
-        let files = Files { lists: 0, features: bytes_of(&features) };
+        let files = files_of(0, &features);
         Self { ahead: ReadAhead::new(asked, files), ..Self::new(graph, features) }
     }
 

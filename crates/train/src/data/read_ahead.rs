@@ -4,7 +4,8 @@
 //! and for the neighbors that the system reads with it. Here lists come by the pages of a batch, many at a time and no others,
 //! and rows of features past the system's cache, of which those that are read most often stay in a cache of their own.
 
-use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Once};
 
 use gnarl_common::Result;
 use gnarl_common::memory::{available, gib, sharers};
@@ -19,17 +20,24 @@ pub(crate) struct Files {
     pub lists: u64,
     /// Features.
     pub features: u64,
+    /// Those of which rows may stay in a cache: dense ones.
+    pub rows: u64,
 }
 
-/// How the files of a graph are read.
+/// Bytes of the [`rows`](Files::rows) of all graphs that this process reads ahead: each has its share of the memory for them.
+static ROWS: LazyLock<Arc<AtomicU64>> = LazyLock::new(Arc::default);
+
+/// The reads of files of a graph.
 pub(crate) struct ReadAhead {
     /// True if batches read ahead.
     on: bool,
     /// True if lists are read ahead where features are.
     lists: bool,
     files: Files,
-    /// Bytes that rows of features may take, if the run says so.
+    /// Bytes that rows of features of the process may take, if the run says so.
     cache: Option<u64>,
+    /// Bytes of the rows of this graph and of all others.
+    all_rows: Arc<AtomicU64>,
     /// What there is to read, and the memory for it.
     shortage: String,
     begun: Once,
@@ -43,6 +51,7 @@ impl Default for ReadAhead {
             lists: false,
             files: Files::default(),
             cache: None,
+            all_rows: Arc::default(),
             shortage: String::new(),
             begun: Once::new(),
         }
@@ -53,6 +62,11 @@ impl ReadAhead {
     /// As asked; `auto` reads ahead of batches where files exceed three quarters of the memory that is free: the rest is for
     /// batches, the model and its optimizer.
     pub fn new(asked: &DatasetSection, files: Files) -> Self {
+        Self::beside(&ROWS, asked, files)
+    }
+
+    /// [`Self::new`] beside graphs whose rows take so many bytes.
+    fn beside(all_rows: &Arc<AtomicU64>, asked: &DatasetSection, files: Files) -> Self {
         let left = available().map(|memory| memory.left);
         let bytes = files.lists + files.features;
         let exceeds = bytes > 0 && left.is_some_and(|left| bytes > left / 4 * 3);
@@ -79,7 +93,11 @@ impl ReadAhead {
                 "{shortage}: batches do not read ahead, and dataset.cache_memory is not used"
             );
         }
-        Self { on, lists, files, cache, shortage, begun: Once::new() }
+        if on {
+            all_rows.fetch_add(files.rows, Ordering::Relaxed);
+        }
+        let all_rows = all_rows.clone();
+        Self { on, lists, files, cache, all_rows, shortage, begun: Once::new() }
     }
 
     /// Called before a batch reads features: `begin`, called before the first, prepares for random reads for the rest of the
@@ -87,8 +105,8 @@ impl ReadAhead {
     pub fn before_batch(&self, begin: impl FnOnce(u64) -> Result<()>) -> bool {
         if self.on {
             self.begun.call_once(|| {
-                let memory = self.cache.unwrap_or_else(|| self.room());
-                let kept = match self.files.features {
+                let memory = self.share(self.cache.unwrap_or_else(|| self.room()));
+                let kept = match self.files.rows {
                     0 => String::new(),
                     _ => format!(", rows of features with a cache of up to {}", gib(memory as f64)),
                 };
@@ -107,6 +125,12 @@ impl ReadAhead {
         self.on && self.lists
     }
 
+    /// The part of `memory` for rows of this graph, by their bytes among those of all graphs.
+    fn share(&self, memory: u64) -> u64 {
+        let all = u128::from(self.all_rows.load(Ordering::Relaxed).max(1));
+        (u128::from(memory) * u128::from(self.files.rows) / all) as u64
+    }
+
     /// Bytes for rows of features, of what is free by now, when the model and its optimizer have theirs, and of what lists
     /// leave of it. A quarter and a gigabyte at least, but no more than half, is for batches and evaluations.
     fn room(&self) -> u64 {
@@ -114,6 +138,14 @@ impl ReadAhead {
         let free = (free - self.files.lists.min(free / 2)) / sharers();
         let others = (free / 4).max(GIB.min(free / 2));
         free - others
+    }
+}
+
+impl Drop for ReadAhead {
+    fn drop(&mut self) {
+        if self.on {
+            self.all_rows.fetch_sub(self.files.rows, Ordering::Relaxed);
+        }
     }
 }
 
@@ -130,7 +162,7 @@ mod tests {
     }
 
     fn features(features: u64) -> Files {
-        Files { lists: 0, features }
+        Files { lists: 0, features, rows: features }
     }
 
     #[test]
@@ -139,15 +171,15 @@ mod tests {
         assert!(!on(Asked::Auto, 0));
         assert!(!on(Asked::Auto, 1 << 20));
         assert!(on(Asked::Auto, 1 << 60));
-        assert!(with(Asked::Auto, Files { lists: 1 << 60, features: 0 }).on);
+        assert!(with(Asked::Auto, Files { lists: 1 << 60, ..Files::default() }).on);
         assert!(on(Asked::Always, 0));
         assert!(!on(Asked::Never, 1 << 60));
     }
 
     #[test]
     fn lists_that_fit_are_left_to_the_system() {
-        let few = Files { lists: 1 << 20, features: 1 << 60 };
-        let many = Files { lists: 1 << 60, features: 0 };
+        let few = Files { lists: 1 << 20, ..features(1 << 60) };
+        let many = Files { lists: 1 << 60, ..Files::default() };
         assert!(with(Asked::Auto, few).on && !with(Asked::Auto, few).has_lists());
         assert!(with(Asked::Auto, many).has_lists() && with(Asked::Always, few).has_lists());
         assert!(!with(Asked::Never, many).has_lists());
@@ -159,7 +191,7 @@ mod tests {
         let mut config = RunConfig::default();
         config.dataset.read_ahead = Asked::Always;
         config.dataset.cache_memory = Some(bytesize::ByteSize(1000));
-        let ahead = ReadAhead::new(&config.dataset, features(1 << 20));
+        let ahead = ReadAhead::beside(&Arc::default(), &config.dataset, features(1 << 20));
         let mut tell = |memory| {
             told.push(memory);
             Ok(())
@@ -171,11 +203,34 @@ mod tests {
     }
 
     #[test]
+    fn graphs_of_a_process_share_the_memory_for_rows() {
+        let mut config = RunConfig::default();
+        config.dataset.read_ahead = Asked::Always;
+        config.dataset.cache_memory = Some(bytesize::ByteSize(1000));
+        let all = Arc::default();
+        let opened = |files| ReadAhead::beside(&all, &config.dataset, files);
+        let large = opened(features(3 << 20));
+        let small = opened(features(1 << 20));
+        let sparse = opened(Files { features: 1 << 20, ..Files::default() });
+        let told = |ahead: &ReadAhead| {
+            let mut told = None;
+            ahead.before_batch(|memory| {
+                told = Some(memory);
+                Ok(())
+            });
+            told.unwrap()
+        };
+        assert_eq!((told(&large), told(&sparse)), (750, 0));
+        drop(large);
+        assert_eq!(told(&small), 1000, "alone");
+    }
+
+    #[test]
     fn rows_leave_memory_to_lists_and_batches() {
         let limit = available().unwrap().limit;
         let all = with(Asked::Always, features(1 << 60));
         assert!(all.room() <= limit / 4 * 3);
-        let lists = with(Asked::Always, Files { lists: 1 << 60, features: 1 << 60 });
+        let lists = with(Asked::Always, Files { lists: 1 << 60, ..features(1 << 60) });
         assert!(lists.room() <= limit / 8 * 3);
     }
 }

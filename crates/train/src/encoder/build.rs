@@ -13,7 +13,7 @@ use gnarl_nn::ParamsBuilder;
 use gnarl_partition::PartitionedDataset;
 #[cfg(feature = "serve")]
 use gnarl_serve::PartAccess;
-use gnarl_store::MappedFeatures;
+use gnarl_store::{FeatureStore, MappedFeatures};
 
 use super::heterogeneous::Heterogeneous;
 use super::homogeneous::Homogeneous;
@@ -52,7 +52,8 @@ pub(crate) fn over_edges(
         graph = graph.with_node_times(times)?;
     }
     let features = MappedFeatures::new(features_of(dataset)?, config.dataset.normalize)?;
-    let ahead = ReadAhead::new(&config.dataset, Files { lists: 0, features: features.num_bytes() });
+    let files = Files { lists: 0, features: features.num_bytes(), rows: features.file_bytes() };
+    let ahead = ReadAhead::new(&config.dataset, files);
     let mut graph = Graph { ahead, ..Graph::local(graph, Box::new(features)) };
     if let Some(rule) = rule {
         graph = graph.in_time(draw_of(config, rule))?;

@@ -235,7 +235,11 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
     }
 
     fn cached(&self) -> [u64; 2] {
-        self.encoders.whole.cached()
+        let parts = self.encoders.parts.iter().flatten();
+        parts
+            .chain([self.encoders.whole])
+            .map(Encoder::cached)
+            .fold([0, 0], |[hits, misses], of| [hits + of[0], misses + of[1]])
     }
 
     fn batch_workers(&self) -> usize {

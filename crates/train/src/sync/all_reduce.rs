@@ -111,9 +111,7 @@ impl Run<'_> {
             step += 1;
         }
         state.tables.iter_mut().try_for_each(Table::release)?;
-        let after = self.steps.cached();
-        // Those of batches that came from elsewhere are counted with these.
-        tally.cached = [0, 1].map(|i| tally.cached[i] + after[i] - cached[i]);
+        tally.count_cached(cached, self.steps.cached());
         tally.read = self.steps.read_bytes();
         tally.processor = processor::seconds(&self.pool) - worked;
         let ranks = gathered(self.comm, &tally)?;

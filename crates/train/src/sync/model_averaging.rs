@@ -151,7 +151,7 @@ impl Trainer<'_> {
             for ((&part, optimizer), replicas) in optimizers.iter_mut().zip(&mut replicas) {
                 let mut model = PartModel { params: state.params.clone(), replicas };
                 for (epoch, tally) in window.clone().zip(&mut tallies) {
-                    let worked = processor::seconds(&self.pool);
+                    let (cached, worked) = (self.steps.cached(), processor::seconds(&self.pool));
                     self.part_epoch(
                         part,
                         epoch,
@@ -160,6 +160,7 @@ impl Trainer<'_> {
                         optimizer.as_mut(),
                         tally,
                     )?;
+                    tally.count_cached(cached, self.steps.cached());
                     tally.processor += processor::seconds(&self.pool) - worked;
                 }
                 shared.insert(part, self.shared(&model.params, optimizer.as_mut()));

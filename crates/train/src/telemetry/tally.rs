@@ -56,6 +56,11 @@ impl Tally {
         }
     }
 
+    /// Adds what caches counted between two times. Those of batches that came from elsewhere are counted with these.
+    pub(crate) fn count_cached(&mut self, before: [u64; 2], after: [u64; 2]) {
+        self.cached = [0, 1].map(|i| self.cached[i] + after[i] - before[i]);
+    }
+
     pub(crate) fn to_array(self) -> Figures {
         let mut all = [0.0; Self::FIGURES];
         all[..4].copy_from_slice(&[self.loss, self.weight, self.edges as f64, self.seeds as f64]);

@@ -57,11 +57,12 @@ fn models_learn_as_well_as_with_f32() {
 #[test]
 fn losses_are_those_of_any_number_of_threads() {
     let bench = Bench::new();
-    for strategy in [Strategy::Gradient, Strategy::Tensor] {
+    let of = [("sage", Strategy::Gradient), ("gcn", Strategy::Gradient), ("gcn", Strategy::Tensor)];
+    for (model, strategy) in of {
         let mut config = bench.config("threads");
         config.train.precision = Precision::Bf16;
         config.train.strategy = strategy;
-        config.model.name = "gcn".into();
+        config.model.name = model.into();
         let expected = trained(&config);
         config.train.threads = 5;
         let found = trained(&config);

@@ -2,7 +2,8 @@
 //!
 //! 32 rows of the left side meet 32 columns of the right one: four tiles of sums stay in registers while the inner
 //! dimension goes by, 32 values at a time. An instruction multiplies a tile of 16 rows and 32 values by one of 16 pairs and
-//! 16 columns. Both sides are padded with zeros to whole tiles.
+//! 16 columns. The inner dimension and columns are padded with zeros to whole tiles; sums of rows that are not asked for are
+//! left out.
 //!
 //! `unsafe` is for the instructions, which [`Right::new`](super::Right::new) has looked for, and for loads and stores whose
 //! ranges are asserted beforehand. Tiles have no intrinsics in stable Rust, so that assembly has to name them. It pays: with
@@ -22,7 +23,7 @@ const ROWS: usize = 2 * LANES;
 /// Rows of a transposed left side that are packed at once, so that memory is read in runs of so many values.
 const BLOCK: usize = 8 * ROWS;
 
-/// How rows of a left side are packed.
+/// The order in which lines of a left side are packed.
 #[derive(Clone, Copy)]
 enum Layout {
     /// Line after line of a row.
@@ -38,7 +39,7 @@ pub(super) fn is_native() -> bool {
 }
 
 /// Returns whether the processor has AMX-TILE and AMX-BF16.
-fn has_instructions() -> bool {
+pub(super) fn has_instructions() -> bool {
     const BF16: u32 = 1 << 22;
     const TILE: u32 = 1 << 24;
     let leaf = 7;
@@ -92,7 +93,7 @@ impl Tiles {
         });
     }
 
-    /// [`Self::product`] of a left side that is packed: for each row [`depth`] pairs.
+    /// [`Self::product`] of a left side that is packed: for each row [`depth`] pairs, and any up to a multiple of 32 rows.
     pub(super) fn product_of_packed(
         &self,
         out: &mut [f32],
@@ -101,7 +102,7 @@ impl Tiles {
         left: &[Line],
     ) {
         self.check(out, stride, (m, n, k));
-        if k == 0 {
+        if k == 0 || n == 0 {
             return zero(out, stride, (m, n));
         }
         let _configured = Configured::new();
@@ -144,7 +145,7 @@ impl Tiles {
         pack: impl Fn(&mut [Line], usize, usize),
     ) {
         self.check(out, stride, (m, n, k));
-        if k == 0 {
+        if k == 0 || n == 0 {
             return zero(out, stride, (m, n));
         }
         let block = match layout {
@@ -203,7 +204,7 @@ fn depth(k: usize) -> usize {
     k.div_ceil(2).next_multiple_of(LANES)
 }
 
-/// How a left side is packed: in tiles if the values of its columns are adjacent, and those of its rows are not.
+/// The layout of a left side: tiles if the values of its columns are adjacent, and those of its rows are not.
 fn layout(a: View<'_>) -> Layout {
     let is_transposed = !a.has_adjacent_columns() && a.t().has_adjacent_columns();
     if is_transposed { Layout::Tiles } else { Layout::Rows }
@@ -380,7 +381,15 @@ impl Configured {
             Shapes(shapes)
         };
         // SAFETY: 64 bytes are read, and `is_native` has found that tiles may be used.
-        unsafe { asm!("ldtilecfg [{}]", in(reg) &SHAPES, options(nostack, readonly)) };
+        unsafe {
+            asm!(
+                "ldtilecfg [{}]",
+                in(reg) &SHAPES,
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                options(nostack, readonly),
+            );
+        }
         Self
     }
 }
@@ -388,6 +397,13 @@ impl Configured {
 impl Drop for Configured {
     fn drop(&mut self) {
         // SAFETY: nothing uses tiles behind this.
-        unsafe { asm!("tilerelease", options(nostack, nomem)) };
+        unsafe {
+            asm!(
+                "tilerelease",
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                options(nostack, nomem),
+            );
+        }
     }
 }

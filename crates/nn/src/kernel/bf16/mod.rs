@@ -1,7 +1,7 @@
 //! Matrix products of values rounded to bf16, with sums of f32.
 //!
 //! Both sides are rounded to nearest, ties to even, and packed in pairs of the inner dimension; AMX multiplies tiles of
-//! them, AVX512-BF16 two pairs of 16 columns at a time. Other processors round likewise and multiply by the kernels of f32.
+//! them, AVX512-BF16 a pair for each of 16 columns. Other processors round likewise and multiply by the kernels of f32.
 //! A row of the result depends neither on the number of rows nor on the threads.
 
 #[cfg(target_arch = "x86_64")]
@@ -25,6 +25,18 @@ pub(crate) fn is_native() -> bool {
         is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512bf16")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
+
+/// Returns whether the processor has tiles that this process may not use.
+pub(crate) fn is_withheld() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        is_native() && amx::has_instructions() && !amx::is_native()
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -90,7 +102,9 @@ fn rounded(of: View<'_>, (rows, cols): (usize, usize)) -> Vec<f32> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::rounded::MULTIPLE;
     use super::*;
+    use crate::Tensor;
 
     /// The right side for each way that this processor has.
     fn sides(b: View<'_>, shape: (usize, usize)) -> Vec<Right> {
@@ -120,6 +134,16 @@ mod tests {
         if transposed { View::rows(data, rows + gap).t() } else { View::rows(data, cols + gap) }
     }
 
+    /// Leaves values in the pool that show where padding is not written.
+    fn spoil() {
+        for lines in
+            [1, 2, 4, 8, 16, 32, 48, 64, 80, 96, 128, 160, 192, 256, 512, 1024, 2048, 4096, 8192]
+        {
+            let mut buffers = [(); 3].map(|()| Tensor::scratch(lines, 16));
+            buffers.iter_mut().for_each(|buffer| buffer.data_mut().fill(f32::NAN));
+        }
+    }
+
     proptest! {
         #[test]
         fn products_are_those_of_rounded_values(
@@ -131,6 +155,7 @@ mod tests {
             let data = [values((m + gap) * (k + gap) + 1, seed), values((k + gap) * (n + gap) + 1, seed ^ 1)];
             let a = view(&data[0], (m, k), gap, a_t);
             let b = view(&data[1], (k, n), gap, b_t);
+            spoil();
             for side in sides(b, (k, n)) {
                 let mut out = vec![f32::NAN; m * (n + gap)];
                 side.product(&mut out, n + gap, (m, n, k), a);
@@ -143,6 +168,60 @@ mod tests {
                         prop_assert!((found - sum).abs() <= 1e-5 * size + 1e-30, "({i}, {j}): {found} for {sum}");
                     }
                     prop_assert!(out[i * (n + gap) + n..(i + 1) * (n + gap)].iter().all(|v| v.is_nan()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn wide_left_sides_multiply_as_narrow_ones() {
+        const M: usize = 600;
+        const N: usize = 33;
+        const K: usize = 70;
+        let a = values(M * K, 1);
+        let b = values(K * N, 2);
+        let transposed = View::rows(&a, M).t();
+        spoil();
+        for right in sides(View::rows(&b, N), (K, N)) {
+            let mut all = vec![0.0; M * N];
+            right.product(&mut all, N, (M, N, K), transposed);
+            for row in (0..M).step_by(7) {
+                let mut alone = vec![0.0; N];
+                right.product(&mut alone, N, (1, N, K), transposed.skip(row));
+                assert_eq!(alone, all[row * N..][..N], "row {row}");
+            }
+        }
+    }
+
+    #[test]
+    fn rounded_rows_multiply_as_the_rows_themselves() {
+        for (m, n, k) in [(64, 40, 33), (40, 70, 300), (1, 1, 1), (33, 16, 600)] {
+            let a = values(m * k, 1);
+            let dy = values(m * n, 3);
+            let b = values(k * n, 2);
+            spoil();
+            let mut rounded = Rounded::scratch(m, k);
+            let mut chunks: Vec<_> = rounded.chunks_mut(m.next_multiple_of(MULTIPLE)).collect();
+            let [rows] = &mut chunks[..] else { panic!("one chunk") };
+            rows.round_anywhere(&a, k);
+            let anywhere = rows.values()[..m * k.next_multiple_of(MULTIPLE)].to_vec();
+            rows.round(&a, k);
+            assert_eq!(rows.values()[..anywhere.len()], anywhere, "{m} × {k}");
+            let shape = (m, n, k);
+            for right in sides(View::rows(&b, n), (k, n)) {
+                let mut out = [vec![0.0; m * n], vec![0.0; m * n]];
+                right.product(&mut out[0], n, shape, View::rows(&a, k));
+                right.product_of_rounded(&mut out[1], n, shape, &a, rows);
+                assert_eq!(out[0], out[1], "{shape:?}");
+            }
+            for rows in [0..m, m / 3..m] {
+                let dy = View::rows(&dy, n).skip(rows.start);
+                let left = View::rows(&a, k).skip(rows.start).t();
+                for right in sides(dy, (rows.len(), n)) {
+                    let mut out = [vec![0.0; k * n], vec![0.0; k * n]];
+                    right.product(&mut out[0], n, (k, n, rows.len()), left);
+                    rounded.gradient_by(&right, &mut out[1], n, rows.clone());
+                    assert_eq!(out[0], out[1], "{rows:?} of {shape:?}");
                 }
             }
         }

@@ -97,7 +97,7 @@ fn pack_transposed<'a>(
             }
         }
         transpose(&mut square);
-        lines.by_ref().zip(square).for_each(|(to, from)| *to = from);
+        square.into_iter().zip(lines.by_ref()).for_each(|(from, to)| *to = from);
         first += 2 * LANES;
     }
 }

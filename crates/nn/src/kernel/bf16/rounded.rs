@@ -39,14 +39,19 @@ impl Rounded {
 
     /// `out = rowsᵀ · b`, where `b` has `n` columns.
     pub(crate) fn gradient(&self, out: &mut [f32], n: usize, rows: Range<usize>, b: View<'_>) {
+        let right = Right::new(b, (rows.len(), n));
+        self.gradient_by(&right, out, n, rows);
+    }
+
+    /// `out = rowsᵀ · right`, where `right` has `n` columns.
+    pub(super) fn gradient_by(&self, right: &Right, out: &mut [f32], n: usize, rows: Range<usize>) {
         assert!(rows.end <= self.rows, "rows {rows:?} of {}", self.rows);
         let k = self.k;
         let stride = stride(k);
         let values: &[bf16] = cast_slice(self.values.data());
         let values = &values[rows.start * stride..rows.end * stride];
-        let right = Right::new(b, (rows.len(), n));
         #[cfg(target_arch = "x86_64")]
-        if let Right::Tiles(tiles) = &right {
+        if let Right::Tiles(tiles) = right {
             return tiles.product_of_columns(out, n, (k, n, rows.len()), cast_slice(values));
         }
         let mut wide = Tensor::scratch(rows.len(), k);
@@ -60,20 +65,35 @@ impl Rounded {
 impl RoundedRows<'_> {
     /// Writes rows of `k` values.
     pub(crate) fn round(&mut self, rows: &[f32], k: usize) {
-        let each = self.0.chunks_exact_mut(stride(k).max(1)).zip(rows.chunks_exact(k.max(1)));
         #[cfg(target_arch = "x86_64")]
         if super::is_native() {
-            // SAFETY: the instructions have been looked for.
-            each.for_each(|(to, row)| unsafe { super::pack::pack_row(cast_slice_mut(to), row) });
+            self.each(rows, k).for_each(|(to, row)| {
+                // SAFETY: the instructions have been looked for.
+                unsafe { super::pack::pack_row(cast_slice_mut(to), row) }
+            });
             return;
         }
-        for (to, row) in each {
+        self.round_anywhere(rows, k);
+    }
+
+    /// [`Self::round`] without instructions for it.
+    pub(super) fn round_anywhere(&mut self, rows: &[f32], k: usize) {
+        for (to, row) in self.each(rows, k) {
             to[..k].convert_from_f32_slice(row);
             to[k..].fill(bf16::ZERO);
         }
     }
 
+    fn each<'b>(
+        &'b mut self,
+        rows: &'b [f32],
+        k: usize,
+    ) -> impl Iterator<Item = (&'b mut [bf16], &'b [f32])> {
+        self.0.chunks_exact_mut(stride(k).max(1)).zip(rows.chunks_exact(k.max(1)))
+    }
+
     /// The values with those behind them.
+    #[cfg(any(target_arch = "x86_64", test))]
     pub(super) fn values(&self) -> &[bf16] {
         self.0
     }
@@ -89,13 +109,13 @@ impl Right {
         a: &[f32],
         rounded: &RoundedRows<'_>,
     ) {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Tiles(tiles) => {
-                tiles.product_of_packed(out, stride, shape, cast_slice(rounded.values()));
-            }
-            _ => self.product(out, stride, shape, View::rows(a, shape.2)),
+        #[cfg(target_arch = "x86_64")]
+        if let Self::Tiles(tiles) = self {
+            return tiles.product_of_packed(out, stride, shape, cast_slice(rounded.values()));
         }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = rounded;
+        self.product(out, stride, shape, View::rows(a, shape.2));
     }
 }
 

@@ -40,16 +40,23 @@ pub(crate) fn of(
     lines
 }
 
-/// Products that the processor has no instructions for.
+/// Products that the processor has no instructions for, or that the system keeps from it.
 fn emulated(config: &RunConfig) -> Option<String> {
-    let is_slow = config.train.precision == Precision::Bf16
-        && config.model.name != "none"
-        && !gnarl_nn::Precision::Bf16.is_native();
-    is_slow.then(|| {
-        "train.precision = 'bf16': this processor has no instructions for it (AVX512-BF16); values are rounded \
-         all the same, and training is slower than with 'f32'"
-            .into()
-    })
+    if config.train.precision != Precision::Bf16 || config.model.name == "none" {
+        return None;
+    }
+    let why = match gnarl_nn::Precision::Bf16 {
+        bf16 if !bf16.is_native() => {
+            "this processor has no instructions for it (AVX512-BF16); values are rounded all the same, and \
+             training is slower than with 'f32'"
+        }
+        bf16 if bf16.is_withheld() => {
+            "the system does not let this process use the tiles of AMX, which this processor has; AVX512-BF16 takes \
+             their place, and training may be slower than with 'f32'"
+        }
+        _ => return None,
+    };
+    Some(format!("train.precision = 'bf16': {why}"))
 }
 
 /// Ranks without a part to train.
