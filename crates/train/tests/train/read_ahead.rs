@@ -1,7 +1,7 @@
 //! Files that are read ahead of batches: the same numbers, whatever the task and the kind of graph.
 
 use bytesize::ByteSize;
-use gnarl_config::{ReadAhead, RunConfig, TaskKind};
+use gnarl_config::{Parts, ReadAhead, RunConfig, Strategy, TaskKind};
 use gnarl_graph::generate::{Attributes, HeteroOptions, heterogeneous};
 use gnarl_train::{Begin, run};
 
@@ -60,4 +60,25 @@ fn a_run_may_go_on_with_another_way_to_read() {
     (config.dataset.read_ahead, config.dataset.cache_memory) = ALL_FROM_FILES;
     let resumed = run(&config, Begin::Resume, &|_| ()).unwrap().summary;
     assert_eq!(resumed.losses, whole.losses);
+}
+
+/// Each part has a cache of its own, and all of them count.
+#[test]
+fn parts_that_train_alone_read_ahead_too() {
+    let bench = Bench::new();
+    let mut config = bench.config("average");
+    config.partition.parts = Parts::Count(4);
+    config.train.strategy = Strategy::Average;
+    config.train.epochs = 4;
+    config.evaluate.splits = Vec::new();
+    let mut trained = |read_ahead| {
+        config.dataset.read_ahead = read_ahead;
+        run(&config, Begin::Restart, &|_| ()).unwrap()
+    };
+    let never = trained(ReadAhead::Never);
+    let ahead = trained(ReadAhead::Always);
+    assert_eq!(never.summary.losses, ahead.summary.losses);
+    assert_eq!(never.history[3].cache_hit_rate, None);
+    let rate = ahead.history[3].cache_hit_rate.unwrap();
+    assert!(rate > 0.5, "{rate} of rows of the last epoch were read before");
 }
