@@ -151,7 +151,8 @@ impl Trainer<'_> {
             for ((&part, optimizer), replicas) in optimizers.iter_mut().zip(&mut replicas) {
                 let mut model = PartModel { params: state.params.clone(), replicas };
                 for (epoch, tally) in window.clone().zip(&mut tallies) {
-                    let (cached, worked) = (self.steps.cached(), processor::seconds(&self.pool));
+                    let cached = self.steps.cached();
+                    let worked = processor::seconds(&self.pool);
                     self.part_epoch(
                         part,
                         epoch,
