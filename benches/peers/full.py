@@ -5,8 +5,10 @@
     benches/peers/full.py target/dist/gnarl [--before EARLIER_GNARL] gcn DATASET... gat DATASET... > table.md
 
 DATASET is a directory of gnarl's with dense features, labels, a split `train` and edges in both directions. All
-systems train the same model of two layers with Adam, without dropout: GCN, 256 wide, to which gnarl alone adds self
-loops; GAT with four heads of 64, the last layer's averaged. Runs with a Python that has dgl 2.1 and torch_geometric
+systems train the same model of two layers with Adam: GCN, 256 wide, to which gnarl alone adds self loops; GAT with four
+heads of 64, the last layer's averaged; without dropout, or, as `gcn+dropout` and `gat+dropout`, with 0.5 of the input
+and of what is between the layers. The peers compute outputs of all nodes, as their examples do, gnarl those that the
+loss reads where they are much fewer. Runs with a Python that has dgl 2.1 and torch_geometric
 2.8. Systems take turns; seconds are the median over all epochs of all turns, first epochs left out; memory is the
 largest resident set of a process that did nothing else. An earlier build of gnarl takes its turns with them. PyG has
 the graph as a sparse CSR tensor for GCN, which is its fastest form, and as a list of edges for GAT. For the peers'
@@ -24,7 +26,8 @@ import epochs
 from dataset import classes, column, lists
 
 THREADS, TURNS, EPOCHS = 2, 3, 5
-HIDDEN, HEADS, RATE = 256, 4, 0.01
+HIDDEN, HEADS, RATE, DROPOUT = 256, 4, 0.01, 0.5
+MODELS = "gcn", "gat", "gcn+dropout", "gat+dropout"
 
 
 def dgl_network(model, dataset, inputs, outputs):
@@ -67,6 +70,12 @@ def pyg_network(model, dataset, inputs, outputs):
     return graph, lambda g, x: first(x, g), lambda g, x: last(x, g), first, last
 
 
+def kind(model):
+    """The network of a model, and whether it drops values."""
+    name, *drops = model.split("+")
+    return name, bool(drops)
+
+
 def measure(system, model, dataset):
     """In a process of its own: seconds of each epoch but the first, and the most memory there was."""
     import numpy as np
@@ -79,6 +88,7 @@ def measure(system, model, dataset):
     labels = torch.from_numpy(column(dataset, "node_types", "label").astype(np.int64))
     train = torch.from_numpy(column(dataset, "node_types", "split.train").astype(np.int64))
     build = dgl_network if system == "DGL" else pyg_network
+    model, drops = kind(model)
     graph, first, last, *parts = build(model, dataset, features.shape[1], classes(dataset))
     weights = [weight for layer in parts or (first, last) for weight in layer.parameters()]
     optimizer = torch.optim.Adam(weights, lr=RATE)
@@ -86,7 +96,9 @@ def measure(system, model, dataset):
     seconds = []
     for _ in range(EPOCHS + 1):
         start = time.perf_counter()
-        logits = last(graph, bend(first(graph, features)))
+        inputs = functional.dropout(features, DROPOUT) if drops else features
+        between = bend(first(graph, inputs))
+        logits = last(graph, functional.dropout(between, DROPOUT) if drops else between)
         loss = functional.cross_entropy(logits[train], labels[train])
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -97,11 +109,13 @@ def measure(system, model, dataset):
 
 def tables(model, dataset):
     """The run file for the same."""
-    network = {"name": model, "layers": 2, "hidden": HIDDEN, "heads": HEADS, "out_heads": HEADS}
+    name, drops = kind(model)
+    dropout = DROPOUT if drops else 0.0
+    network = {"name": name, "layers": 2, "hidden": HIDDEN, "heads": HEADS, "out_heads": HEADS}
     train = {"strategy": "tensor", "epochs": EPOCHS + 1, "threads": THREADS, "workers": 1, "lr": RATE}
     return {
         "dataset": {"path": str(Path(dataset).resolve())},
-        "model": {**network, "dropout": 0.0, "self_loops": False},
+        "model": {**network, "dropout": dropout, "input_dropout": dropout, "self_loops": False},
         "train": {**train, "eval_every": 0},
     }
 
@@ -129,7 +143,7 @@ def main():
     print("| graph | model | system | seconds | fastest, slowest | gnarl's share | GB | gnarl's share |")
     print("|---|---|---|---:|---:|---:|---:|---:|")
     for word in words:
-        if word in ("gcn", "gat"):
+        if word in MODELS:
             model = word
         else:
             compare(programs, model, word)

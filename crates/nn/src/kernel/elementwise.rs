@@ -14,6 +14,12 @@ pub(crate) fn zip(out: &mut [f32], a: &[f32], f: impl Fn(&mut [f32], &[f32]) + S
     each_pair((out, CHUNK), (a, CHUNK), &f);
 }
 
+/// Copies in parallel.
+pub(crate) fn copy(to: &mut [f32], from: &[f32]) {
+    const CHUNK: usize = 1 << 16;
+    each_pair((to, CHUNK), (from, CHUNK), &|to, from| to.copy_from_slice(from));
+}
+
 /// `out += a`.
 pub(crate) fn add_assign(out: &mut [f32], a: &[f32]) {
     zip(out, a, add_chunk);

@@ -208,16 +208,18 @@ impl Layer for Gat {
         &self,
         tape: &mut Tape<'b>,
         slices: &Slices<'b>,
+        index: usize,
         x: Var,
         after: After,
     ) -> Result<Option<Var>> {
-        let block = self.attention.edges(slices.block);
+        let block = self.attention.edges(slices.block(index));
         let z = tape.linear(x, self.weight, None, Activation::None);
         let scores = [tape.head_scores(z, self.source), tape.head_scores(z, self.destination)];
         let scores = tape.concat_cols(&scores);
         let scores = tape.all_rows(slices.exchange, scores)?;
         let of_source = tape.slice_cols(scores, 0, self.heads.count);
-        let of_destination = tape.slice_cols(scores, self.heads.count, self.heads.count);
+        let of_destination = tape.head_rows(scores, block.num_dst());
+        let of_destination = tape.slice_cols(of_destination, self.heads.count, self.heads.count);
         let cols = self.heads.cols();
         let slice = tape.split(slices.exchange, z)?;
         let own = HeadSlice::new(slices.exchange.columns(cols), self.heads.width);
@@ -226,6 +228,6 @@ impl Layer for Gat {
         let joined = tape.gather(slices.exchange, sums, cols)?;
         tape.release(sums);
         let y = self.finish(tape, joined, after.activation);
-        Ok(Some(tape.dropout(y, after.dropout, slices.ids)))
+        Ok(Some(tape.dropout(y, after.dropout, slices.ids_after(index + 1))))
     }
 }

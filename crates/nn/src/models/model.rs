@@ -37,8 +37,14 @@ pub trait Model: Send + Sync {
         self.stages(sparse)
     }
 
-    /// Applies all layers to this rank's own nodes, in tensor parallelism; the result has as many
-    /// rows. All ranks together compute [`Model::forward`] with `slices.block` in each layer.
+    /// Returns whether [`Model::forward_sliced`] passes messages of sparse input or dense once a layer, so that it can take a
+    /// block for each layer.
+    fn is_layered(&self, _sparse: bool) -> bool {
+        false
+    }
+
+    /// Applies all layers to this rank's own nodes, in tensor parallelism; the result has a row for each of those that the last
+    /// block leaves. All ranks together compute [`Model::forward`] with `slices.blocks`.
     ///
     /// # Errors
     /// As [`Model::layer`], if a rank fails, or if the model has no such form.

@@ -56,12 +56,13 @@ pub(super) trait Layer: Send + Sync {
         Self::stages(stack, sparse)
     }
 
-    /// Message passing in tensor parallelism for layers without stages, see
+    /// Message passing of layer `index` in tensor parallelism, for layers without stages, see
     /// [`Model::forward_sliced`]; `None` if unsupported.
     fn apply_sliced<'b>(
         &self,
         _tape: &mut Tape<'b>,
         _slices: &Slices<'b>,
+        _index: usize,
         _x: Var,
         _after: After,
     ) -> Result<Option<Var>> {
@@ -135,13 +136,17 @@ impl<L: Layer> Model for Stack<L> {
         L::inference_stages(self, sparse)
     }
 
+    fn is_layered(&self, sparse: bool) -> bool {
+        L::stages(self, sparse).is_none_or(|stages| stages.passes() == self.layers.len())
+    }
+
     fn forward_sliced<'b>(&self, tape: &mut Tape<'b>, slices: &Slices<'b>, x: Var) -> Result<Var> {
         if let Some(stages) = L::stages(self, tape.is_sparse(x)) {
             return stages::forward(stages.as_ref(), tape, slices, x);
         }
         self.layers.iter().enumerate().try_fold(x, |x, (index, layer)| {
-            let x = self.begin(tape, index, slices.ids, x)?;
-            let passed = layer.apply_sliced(tape, slices, x, self.after(index))?;
+            let x = self.begin(tape, index, slices.ids_after(index), x)?;
+            let passed = layer.apply_sliced(tape, slices, index, x, self.after(index))?;
             passed.ok_or_else(|| no_slices(L::NAME))
         })
     }

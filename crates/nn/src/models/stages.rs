@@ -4,15 +4,20 @@
 //! next ones. So nodes can be processed in any row blocks, by any ranks, and recomputed in the
 //! backward pass instead of being saved.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use gnarl_common::Result;
 use gnarl_graph::blocks::Block;
 
 use super::slices::Slices;
+use crate::kernel::elementwise::copy;
 use crate::ops::list_attention::Attention;
 use crate::ops::pass::{Operator, Passing};
-use crate::{Reduce, Tape, Var};
+use crate::{Mode, Reduce, Tape, Tensor, Var};
+
+/// Rows of a stage that are made at a time where no backward pass comes.
+const EVALUATED: usize = 1 << 14;
 
 /// The inputs of a stage for some nodes, one row each.
 #[derive(Debug, Clone, Copy)]
@@ -126,21 +131,72 @@ pub(super) fn forward<'b>(
 ) -> Result<Var> {
     let mut rows = Incoming { passed: x, kept: None };
     for index in 0..model.passes() {
-        let made = model.stage(tape, index, slices.ids, rows)?;
+        let made = stage(model, tape, index, slices.ids_after(index), rows)?;
         if let Some((_, first)) = slices.input.filter(|(x, _)| *x == made.sent) {
             first.note(made.kept != Some(made.sent));
         }
         release(tape, rows, made);
         let pass = model.pass(index);
-        let passed = slices.pass(tape, made.sent, |tape, block, x| pass.apply(tape, block, x))?;
-        if made.kept != Some(made.sent) {
-            tape.release(made.sent);
+        let apply = |tape: &mut Tape<'b>, block, x| pass.apply(tape, block, x);
+        let passed = slices.pass(tape, index, made.sent, apply)?;
+        let left = slices.ids_after(index + 1).len();
+        let kept = made.kept.map(|kept| tape.head_rows(kept, left));
+        for made in [Some(made.sent), made.kept].into_iter().flatten() {
+            if Some(made) != kept {
+                tape.release(made);
+            }
         }
-        rows = Incoming { passed, kept: made.kept };
+        rows = Incoming { passed, kept };
     }
-    let made = model.stage(tape, model.passes(), slices.ids, rows)?;
+    let made = stage(model, tape, model.passes(), slices.ids_after(model.passes()), rows)?;
     release(tape, rows, made);
     Ok(made.sent)
+}
+
+/// Stage `index`. Where no backward pass comes, it makes some rows at a time, so that of the values in it, which are the
+/// widest, only these are in memory.
+fn stage<'b>(
+    model: &dyn Stages,
+    tape: &mut Tape<'b>,
+    index: usize,
+    ids: &'b [u64],
+    rows: Incoming,
+) -> Result<Outgoing> {
+    if tape.is_training() || index == 0 || ids.len() <= EVALUATED {
+        return model.stage(tape, index, ids, rows);
+    }
+    let (mut sent, mut kept) = (None, None);
+    let mut keeps_sent = false;
+    for first in (0..ids.len()).step_by(EVALUATED) {
+        let range = first..ids.len().min(first + EVALUATED);
+        let mut own = Tape::new(tape.params(), Mode::Eval);
+        let mut some = |rows: Var| own.dense(rows_of(tape.value(rows), range.clone()));
+        let given = Incoming { passed: some(rows.passed), kept: rows.kept.map(some) };
+        let made = model.stage(&mut own, index, &ids[range], given)?;
+        put(&mut sent, ids.len(), first, own.value(made.sent));
+        keeps_sent = made.kept == Some(made.sent);
+        if let Some(rows) = made.kept.filter(|_| !keeps_sent) {
+            put(&mut kept, ids.len(), first, own.value(rows));
+        }
+    }
+    let sent = tape.dense(sent.expect("there are rows"));
+    let kept = if keeps_sent { Some(sent) } else { kept.map(|kept| tape.dense(kept)) };
+    Ok(Outgoing { sent, kept })
+}
+
+/// Successive rows of `x`.
+fn rows_of(x: &Tensor, range: Range<usize>) -> Tensor {
+    let cols = x.cols();
+    let mut rows = Tensor::scratch(range.len(), cols);
+    copy(rows.data_mut(), &x.data()[range.start * cols..range.end * cols]);
+    rows
+}
+
+/// Puts `rows` into a matrix of `count` rows, from row `first` on; the first time, there is none yet.
+fn put(all: &mut Option<Tensor>, count: usize, first: usize, rows: &Tensor) {
+    let cols = rows.cols();
+    let all = all.get_or_insert_with(|| Tensor::scratch(count, cols));
+    copy(&mut all.data_mut()[first * cols..(first + rows.rows()) * cols], rows.data());
 }
 
 /// Releases a stage's inputs, except those it handed on.

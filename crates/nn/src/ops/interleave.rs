@@ -1,6 +1,6 @@
 //! Interleaved rows of several matrices.
 
-use crate::kernel::chunks::each_pair;
+use crate::kernel::elementwise::copy;
 use crate::relations::Span;
 use crate::{Tape, Tensor, Var};
 
@@ -45,10 +45,4 @@ impl<'b> Tape<'b> {
             }
         })
     }
-}
-
-/// Copies in parallel.
-pub(super) fn copy(to: &mut [f32], from: &[f32]) {
-    const CHUNK: usize = 1 << 16;
-    each_pair((to, CHUNK), (from, CHUNK), &|to, from| to.copy_from_slice(from));
 }

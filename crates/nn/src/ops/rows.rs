@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::interleave::copy;
 use crate::kernel::chunks::each_pair;
+use crate::kernel::elementwise::copy;
 use crate::kernel::gather::gather_sum;
 use crate::kernel::row_source::Rows;
 use crate::{Tape, Tensor, Var};

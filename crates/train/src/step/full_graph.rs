@@ -13,7 +13,7 @@ use gnarl_nn::pool::{Kept, keep_all};
 use gnarl_nn::{Mode, Params, Tape};
 use gnarl_sample::Scratch;
 
-use super::tensor_parallel::{WholeModel, ascending};
+use super::tensor_parallel::{OwnOutputs, Purpose, WholeModel, ascending};
 use super::{BatchLoss, Counts, Exchanges, Gradients, Inputs, TrainStep};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::{Ways, both_ways};
@@ -97,16 +97,23 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
         let own = self.own(spec);
         let DrawnBatch { examples: drawn, seeds, asked } = self.task.draw(&own, None)?;
         let nodes = seeds.nodes;
-        let (wanted, rows) = match T::LOCAL {
-            true => (Vec::new(), self.model.own_rows(&nodes.concat())),
-            false => ascending(self.model.rows(&nodes)),
-        };
-        let examples = self.task.examples(&own, drawn, Outputs { rows, nodes, weights: None })?;
         let asked = asked.filter(|_| self.task.removes_asked());
-        let graph = match asked {
-            None => self.model.graph(),
-            Some(asked) => self.model.without(&both_ways(&asked, self.ways))?,
+        let left = match asked {
+            None => None,
+            Some(asked) => Some(self.model.without(&both_ways(&asked, self.ways))?),
         };
+        let nodes_of_loss = if T::LOCAL && left.is_none() { nodes.concat() } else { Vec::new() };
+        let part = match nodes_of_loss.is_sorted_by(|a, b| a < b) && !nodes_of_loss.is_empty() {
+            true => self.model.part_for(&nodes_of_loss, Purpose::Train),
+            false => None,
+        };
+        let (wanted, rows) = match (T::LOCAL, &part) {
+            (true, Some(_)) => (Vec::new(), (0..nodes_of_loss.len() as u32).collect()),
+            (true, None) => (Vec::new(), self.model.own_rows(&nodes.concat())),
+            (false, _) => ascending(self.model.rows(&nodes)),
+        };
+        let graph = left.or(part).unwrap_or_else(|| self.model.graph());
+        let examples = self.task.examples(&own, drawn, Outputs { rows, nodes, weights: None })?;
         let embedding_ids = self.model.embedding_ids();
         let reached = self.reached(spec)?;
         Ok(Share { examples, wanted, graph, embedding_ids, reached })
@@ -179,12 +186,16 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
         let ids: Vec<&[u64]> = ids.iter().map(Vec::as_slice).collect();
         let pool = &pool(threads.each)?;
         let embeddings = EmbeddingTables { tables: &state.tables, comm, pool }.fetch(&ids)?;
-        let graph = self.model.graph();
-        let own = pool.install(|| {
+        let scored = self.task.scored_nodes();
+        let part = scored.as_ref().and_then(|of| self.model.part_for(of, Purpose::Evaluate));
+        let of = scored.filter(|_| part.is_some());
+        let graph = part.unwrap_or_else(|| self.model.graph());
+        let rows = pool.install(|| {
             let mut tape = Tape::new(&state.params, Mode::Eval);
             let (own, _) = self.model.forward(&mut tape, &graph, embeddings)?;
             Ok(tape.take(own))
         })?;
+        let own = OwnOutputs { rows, of };
         self.task.evaluate_shares(&self.model, own, &state.params, comm, threads)
     }
 

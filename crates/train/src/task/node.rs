@@ -24,7 +24,7 @@ use crate::evaluation::{Evaluation, Forwards, NodeScores, by_first, of_first, sc
 use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
-use crate::step::tensor_parallel::WholeModel;
+use crate::step::tensor_parallel::{OwnOutputs, WholeModel};
 
 /// The node prediction task of a run.
 pub(crate) struct NodePrediction {
@@ -335,20 +335,24 @@ impl Task for NodePrediction {
         BatchSpec { share: 0..batch.len(), batch: batch.to_vec().into(), ..spec.clone() }
     }
 
+    fn scored_nodes(&self) -> Option<Vec<u32>> {
+        let mut nodes = self.whole.scored().concat();
+        nodes.sort_unstable();
+        nodes.dedup();
+        Some(nodes)
+    }
+
     fn evaluate_shares<W: WholeModel>(
         &self,
         model: &W,
-        own: Tensor,
+        own: OwnOutputs,
         _: &Params,
         comm: &dyn Communicator,
         _: Threads,
     ) -> Result<Evaluation> {
-        let logits = self.whole.scored().map(|nodes| {
-            let nodes = within(nodes, &model.own_nodes());
-            let rows = model.own_rows(nodes).into_iter();
-            rows.flat_map(|row| own.row(row as usize)).copied().collect()
-        });
-        self.scores().of_shares(comm, logits, own.cols())
+        let logits =
+            self.whole.scored().map(|nodes| own.of_nodes(model, within(nodes, &model.own_nodes())));
+        self.scores().of_shares(comm, logits, own.rows.cols())
     }
 
     fn split(&self, name: &str) -> Option<&[u32]> {

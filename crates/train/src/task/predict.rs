@@ -9,7 +9,7 @@ use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
 use gnarl_graph::triples::Triples;
 use gnarl_nn::metrics::smaller_is_better;
-use gnarl_nn::{Params, Tape, Tensor, Var};
+use gnarl_nn::{Params, Tape, Var};
 
 use super::edge_scores::EdgeScores;
 use super::schedule::{DrawBatches, Sharing};
@@ -24,7 +24,7 @@ use crate::evaluation::{Evaluation, LeakageReport, NodeScores};
 use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
-use crate::step::tensor_parallel::WholeModel;
+use crate::step::tensor_parallel::{OwnOutputs, WholeModel};
 
 /// A prediction task on node embeddings, independent of the encoder.
 pub(crate) trait Task: Send + Sync {
@@ -223,6 +223,11 @@ pub(crate) trait Task: Send + Sync {
         BatchSpec { share: even_share(spec.batch.len(), rank, ranks), ..spec.clone() }
     }
 
+    /// The nodes whose outputs are all that scores depend on, ascending; `None` where any node may be one.
+    fn scored_nodes(&self) -> Option<Vec<u32>> {
+        None
+    }
+
     /// Scores of embeddings that each rank has for its own nodes.
     ///
     /// # Errors
@@ -230,7 +235,7 @@ pub(crate) trait Task: Send + Sync {
     fn evaluate_shares<W: WholeModel>(
         &self,
         model: &W,
-        own: Tensor,
+        own: OwnOutputs,
         params: &Params,
         comm: &dyn Communicator,
         threads: Threads,

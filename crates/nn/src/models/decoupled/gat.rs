@@ -56,7 +56,7 @@ impl Propagation for Gat {
     ) -> Option<Result<Var>> {
         let scores = tape.linear(rows, self.scores, None, Activation::None);
         let scores = tape.all_rows(slices.exchange, scores);
-        Some(scores.map(|scores| self.weights(tape, slices.block, scores)))
+        Some(scores.map(|scores| self.weights(tape, slices.block(0), scores)))
     }
 
     fn pass<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, weights: &Var, x: Var) -> Var {

@@ -122,7 +122,7 @@ impl<P: Propagation> Model for Decoupled<P> {
         let rows = self.dense.rows(tape, slices.ids, x)?;
         let weights = self.propagation.weigh_sliced(tape, slices, rows);
         let weights = weights.ok_or_else(|| no_slices(P::NAME))??;
-        slices.pass(tape, rows, |tape, block, first| {
+        slices.pass(tape, 0, rows, |tape, block, first| {
             (0..self.propagations).fold(first, |x, _| {
                 let passed = self.propagation.pass(tape, block, &weights, x);
                 if x != first {

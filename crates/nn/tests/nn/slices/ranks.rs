@@ -120,3 +120,48 @@ impl Exchange for Ranks<'_> {
         unreachable!("models request no rows")
     }
 }
+
+/// The exchange of a rank that has all rows, however many.
+pub struct Alone;
+
+impl Exchange for Alone {
+    fn rows(&self) -> Range<usize> {
+        unreachable!("models do not ask")
+    }
+
+    fn columns(&self, cols: usize) -> Range<usize> {
+        0..cols
+    }
+
+    fn split(&self, rows: &Tensor) -> Result<Tensor> {
+        Ok(rows.clone())
+    }
+
+    fn gather(&self, columns: &Tensor, _: usize) -> Result<Tensor> {
+        Ok(columns.clone())
+    }
+
+    fn all_rows(&self, rows: &Tensor) -> Result<Tensor> {
+        Ok(rows.clone())
+    }
+
+    fn sum_rows(&self, all: &Tensor) -> Result<Tensor> {
+        Ok(all.clone())
+    }
+
+    fn sum_heads(&self, own: &Tensor, _: usize, _: usize) -> Result<Tensor> {
+        Ok(own.clone())
+    }
+
+    fn route(&self, _: &[u32]) -> Result<Routes> {
+        unreachable!("models do not ask")
+    }
+
+    fn fetch(&self, _: &Tensor, _: &Routes) -> Result<Tensor> {
+        unreachable!("models do not ask")
+    }
+
+    fn give_back(&self, _: &Tensor, _: &Routes) -> Result<Tensor> {
+        unreachable!("models do not ask")
+    }
+}

@@ -1,11 +1,11 @@
 //! Homogeneous models over the whole message graph.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use gnarl_common::Result;
 use gnarl_engine::Communicator;
-use gnarl_graph::blocks::Block;
+use gnarl_graph::blocks::{Around, Block};
 use gnarl_nn::models::{Model, Remembered, Slices};
 use gnarl_nn::pool::trim;
 use gnarl_nn::{Exchange, Tape, Tensor, Var};
@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::columns::Columns;
 use super::counted::Counted;
-use super::whole::WholeModel;
+use super::whole::{Purpose, WholeModel};
 use crate::data::batch::{Input, gather};
 use crate::data::edge_set::EdgeSet;
 use crate::data::graph::Graph;
@@ -21,17 +21,51 @@ use crate::data::graph::Graph;
 /// Features read per task.
 const LOADED: usize = 4096;
 
+/// Edges and rows of all passes over a part, of those over the whole graph, up to which it is worth its memory.
+const LARGEST_PART: f64 = 0.75;
+
 /// A model, the graph, and this rank's even share of the nodes.
 pub(crate) struct HomoColumns<'a> {
     model: &'a dyn Model,
     graph: &'a Graph,
-    block: Arc<Block>,
+    /// All edges, as they are trained on.
+    whole: Arc<Passes>,
+    /// The parts that the loss and scores depend on.
+    parts: [Mutex<Option<Part>>; 2],
+    /// All edges, as they are evaluated on where a part is trained on.
+    evaluated: OnceLock<Arc<Passes>>,
     columns: Columns<'a>,
+}
+
+/// A part of the graph.
+struct Part {
+    /// The nodes whose outputs it is for.
+    of: Vec<u32>,
+    /// None where it would save little.
+    passes: Option<Arc<Passes>>,
+}
+
+/// The edges of each pass, and the input.
+pub(crate) struct Passes {
+    blocks: Vec<Arc<Block>>,
+    /// Own sources of the first block, and their dataset ids.
+    nodes: Vec<u32>,
     ids: Vec<u64>,
-    /// The features of the own nodes, as long as they are needed.
+    /// Their features, as long as they are needed.
     input: Mutex<Option<Input>>,
-    /// The first layer's aggregate of the input over all edges.
-    first: Remembered,
+    /// The first layer's aggregate of the input; none where edges differ from step to step.
+    first: Option<Remembered>,
+}
+
+impl Passes {
+    fn new(
+        blocks: Vec<Arc<Block>>,
+        nodes: Vec<u32>,
+        ids: Vec<u64>,
+        first: Option<Remembered>,
+    ) -> Self {
+        Self { blocks, nodes, ids, input: Mutex::default(), first }
+    }
 }
 
 impl<'a> HomoColumns<'a> {
@@ -42,32 +76,66 @@ impl<'a> HomoColumns<'a> {
     pub fn new(model: &'a dyn Model, graph: &'a Graph, comm: &'a dyn Communicator) -> Result<Self> {
         let block = graph.whole_block()?;
         let columns = Columns::new(comm, block.num_src());
-        let ids = block.ids()[columns.rows()].to_vec();
-        let (input, first) = (Mutex::default(), Remembered::default());
-        Ok(Self { model, graph, block, columns, ids, input, first })
+        let own = columns.rows();
+        let ids = block.ids()[own.clone()].to_vec();
+        let nodes = (own.start as u32..own.end as u32).collect();
+        let whole = Passes::new(vec![block], nodes, ids, Some(Remembered::default()));
+        let whole = Arc::new(whole);
+        let (parts, evaluated) = (Default::default(), OnceLock::new());
+        Ok(Self { model, graph, whole, parts, evaluated, columns })
     }
 
-    /// Reads the features of the own nodes. At most a chunk of their file is in memory at a time.
-    fn load(&self) -> Result<Input> {
-        let (own, features) = (self.columns.rows(), &self.graph.features);
-        let nodes: Vec<u32> = (own.start as u32..own.end as u32).collect();
+    /// Reads the features of `nodes`. At most a chunk of their file is in memory at a time.
+    fn load(&self, nodes: &[u32]) -> Result<Input> {
+        let features = &self.graph.features;
         if features.is_sparse() {
-            return gather(features.as_ref(), &nodes);
+            return gather(features.as_ref(), nodes);
         }
         let width = features.width();
         let mut input = Tensor::scratch(nodes.len(), width);
         let pieces = input.data_mut().par_chunks_mut(LOADED * width.max(1));
         pieces.zip(nodes.par_chunks(LOADED)).try_for_each(|(out, nodes)| {
             features.gather_into(nodes, out)?;
-            features.forget(nodes[0] as usize..nodes[0] as usize + nodes.len());
+            if let (Some(first), Some(last)) = (nodes.iter().min(), nodes.iter().max()) {
+                features.forget(*first as usize..*last as usize + 1);
+            }
             Ok(())
         })?;
         Ok(Input::Dense(input))
     }
+
+    /// The part of the graph for `nodes`; `None` where it would save little, or there can be none: several ranks share the
+    /// rows of the whole graph, and features of edges are numbered by it.
+    fn make_part(&self, nodes: &[u32], first: Remembered) -> Option<Arc<Passes>> {
+        let whole = &self.whole.blocks[0];
+        let layered = self.model.is_layered(self.graph.features.is_sparse());
+        let alone = self.whole.nodes.len() == whole.num_src();
+        if !layered || !alone || whole.edge_features().is_some() {
+            return None;
+        }
+        let layers = self.model.num_layers();
+        let around = Around::new(whole, nodes, layers);
+        let (part, all) = (around.size(), layers * (whole.num_dst() + whole.num_edges()));
+        let pays = part as f64 <= LARGEST_PART * all as f64;
+        tracing::debug!(part, all, pays, "rows and edges of all passes");
+        pays.then(|| {
+            let blocks = around.blocks();
+            let ids = blocks[0].ids().to_vec();
+            Arc::new(Passes::new(blocks, around.nodes().to_vec(), ids, Some(first)))
+        })
+    }
+
+    fn part(&self, purpose: Purpose) -> MutexGuard<'_, Option<Part>> {
+        let part = match purpose {
+            Purpose::Train => &self.parts[0],
+            Purpose::Evaluate => &self.parts[1],
+        };
+        part.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl WholeModel for HomoColumns<'_> {
-    type Graph = Block;
+    type Graph = Passes;
 
     fn exchange(&self) -> &dyn Exchange {
         &self.columns
@@ -77,20 +145,49 @@ impl WholeModel for HomoColumns<'_> {
         self.columns.counted()
     }
 
-    fn graph(&self) -> Arc<Block> {
-        self.block.clone()
+    fn graph(&self) -> Arc<Passes> {
+        let trained = self.part(Purpose::Train);
+        if trained.as_ref().is_none_or(|part| part.passes.is_none()) {
+            return self.whole.clone();
+        }
+        let Passes { blocks, nodes, ids, .. } = &*self.whole;
+        let evaluated = || {
+            let first = Some(Remembered::of_evaluation());
+            Arc::new(Passes::new(blocks.clone(), nodes.clone(), ids.clone(), first))
+        };
+        self.evaluated.get_or_init(evaluated).clone()
     }
 
-    fn without(&self, edges: &EdgeSet) -> Result<Arc<Block>> {
-        Ok(Arc::new(self.block.without(|src, dst| edges.contains(&(0, src, dst)))))
+    fn part_for(&self, nodes: &[u32], purpose: Purpose) -> Option<Arc<Passes>> {
+        let mut part = self.part(purpose);
+        if part.as_ref().is_none_or(|part| part.of != nodes) {
+            let first = match purpose {
+                Purpose::Train => Remembered::default(),
+                Purpose::Evaluate => Remembered::of_evaluation(),
+            };
+            *part = Some(Part { of: nodes.to_vec(), passes: self.make_part(nodes, first) });
+        }
+        part.as_ref().and_then(|part| part.passes.clone())
     }
 
-    fn prepare(&self, graph: &Block) {
-        graph.out_lists();
+    fn without(&self, edges: &EdgeSet) -> Result<Arc<Passes>> {
+        let Passes { blocks, nodes, ids, .. } = &*self.whole;
+        let left = blocks[0].without(|src, dst| edges.contains(&(0, src, dst)));
+        Ok(Arc::new(Passes::new(vec![Arc::new(left)], nodes.clone(), ids.clone(), None)))
     }
 
-    fn num_edges(&self, graph: &Block) -> usize {
-        graph.num_edges() * self.model.num_layers()
+    fn prepare(&self, graph: &Passes) {
+        // Of a part, the first block is the largest, and mostly has no gradient: messages of the input itself have none.
+        let is_part = graph.blocks[0].num_dst() < graph.blocks[0].num_src();
+        for block in graph.blocks.iter().skip(usize::from(is_part)) {
+            block.out_lists();
+        }
+    }
+
+    fn num_edges(&self, graph: &Passes) -> usize {
+        let last = graph.blocks.len() - 1;
+        let edges = |layer: usize| graph.blocks[layer.min(last)].num_edges();
+        (0..self.model.num_layers()).map(edges).sum()
     }
 
     fn embedding_ids(&self) -> Arc<[Vec<u64>]> {
@@ -113,27 +210,27 @@ impl WholeModel for HomoColumns<'_> {
     fn forward<'t>(
         &'t self,
         tape: &mut Tape<'t>,
-        graph: &'t Block,
+        graph: &'t Passes,
         _: Vec<Tensor>,
     ) -> Result<(Var, Vec<Var>)> {
-        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
-        let whole = std::ptr::eq(graph, &*self.block);
-        let remembered = whole && self.first.suffices();
+        // Over edges that differ, only the input stays.
+        let kept = graph.first.as_ref().map_or(&*self.whole, |_| graph);
+        let mut input = kept.input.lock().unwrap_or_else(PoisonError::into_inner);
+        let remembered = graph.first.as_ref().is_some_and(Remembered::suffices);
         let x = if remembered {
-            tape.absent(self.ids.len(), self.graph.width())
+            tape.absent(graph.ids.len(), self.graph.width())
         } else {
-            let loaded = input.take().map_or_else(|| self.load(), Ok)?;
+            let loaded = input.take().map_or_else(|| self.load(&graph.nodes), Ok)?;
             input.insert(loaded).on(tape)
         };
         let slices = Slices {
-            block: graph,
-            ids: &self.ids,
+            blocks: &graph.blocks,
+            ids: &graph.ids,
             exchange: &self.columns,
-            // Over fewer edges messages make something else of it.
-            input: whole.then_some((x, &self.first)),
+            input: graph.first.as_ref().map(|first| (x, first)),
         };
         let rows = self.model.forward_sliced(tape, &slices, x)?;
-        if whole && !remembered && self.first.suffices() {
+        if !remembered && graph.first.as_ref().is_some_and(Remembered::suffices) {
             *input = None;
             // Releases free buffers, as no other is as large as the input.
             trim();

@@ -22,4 +22,4 @@ pub(crate) use counted::Counted;
 pub(crate) use heterogeneous::HeteroColumns;
 pub(crate) use homogeneous::HomoColumns;
 pub(crate) use none::NoColumns;
-pub(crate) use whole::{WholeModel, ascending, gather_nodes};
+pub(crate) use whole::{OwnOutputs, Purpose, WholeModel, ascending, gather_nodes};

@@ -9,6 +9,36 @@ use gnarl_nn::{Exchange, Tape, Tensor, Var};
 use super::counted::Counted;
 use crate::data::edge_set::EdgeSet;
 
+/// The use of outputs for some nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The loss.
+    Train,
+    /// Scores.
+    Evaluate,
+}
+
+/// Outputs for own nodes.
+pub(crate) struct OwnOutputs {
+    /// A row for each of the nodes.
+    pub rows: Tensor,
+    /// The nodes, which ascend; `None` for all own ones.
+    pub of: Option<Vec<u32>>,
+}
+
+impl OwnOutputs {
+    /// The rows of some of the nodes, one after the other.
+    pub fn of_nodes<W: WholeModel>(&self, model: &W, nodes: &[u32]) -> Vec<f32> {
+        let rows = match &self.of {
+            None => model.own_rows(nodes),
+            Some(of) => {
+                nodes.iter().map(|n| of.partition_point(|other| other < n) as u32).collect()
+            }
+        };
+        rows.into_iter().flat_map(|row| self.rows.row(row as usize)).copied().collect()
+    }
+}
+
 /// A model over a whole graph, on one of several ranks with a node range each.
 pub(crate) trait WholeModel: Send + Sync {
     /// The graph, perhaps without some edges.
@@ -20,8 +50,14 @@ pub(crate) trait WholeModel: Send + Sync {
     /// The counters of exchanges.
     fn counted(&self) -> &Counted;
 
-    /// The graph with all edges.
+    /// The graph with all edges, and an output for each of the own nodes.
     fn graph(&self) -> Arc<Self::Graph>;
+
+    /// The part of the graph that the output for some own nodes depends on, which has a row for each of them, in their order;
+    /// the same one as long as they stay. `None` if it is not much smaller than the graph. The nodes ascend.
+    fn part_for(&self, _nodes: &[u32], _purpose: Purpose) -> Option<Arc<Self::Graph>> {
+        None
+    }
 
     /// The graph without some edges.
     ///
@@ -53,7 +89,7 @@ pub(crate) trait WholeModel: Send + Sync {
     /// Row numbers, among those of all ranks, of some nodes of each type with endpoints.
     fn rows(&self, nodes: &[Vec<u32>]) -> Vec<u32>;
 
-    /// The output for the own nodes, and the leaves of the `embeddings` in it.
+    /// The output for the own nodes of `graph`, and the leaves of the `embeddings` in it.
     ///
     /// # Errors
     /// If shapes disagree, a rank fails, or the model has no form over feature slices.

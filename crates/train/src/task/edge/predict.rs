@@ -26,7 +26,7 @@ use crate::evaluation::{Embedded, Evaluation, Forwards, LeakageReport, by_first}
 use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
-use crate::step::tensor_parallel::{WholeModel, gather_nodes};
+use crate::step::tensor_parallel::{OwnOutputs, WholeModel, gather_nodes};
 use crate::task::ends::{Ends, ends};
 use crate::task::objective::Targets;
 use crate::task::schedule::{DrawBatches, EdgeSchedule};
@@ -244,7 +244,7 @@ impl Task for EdgePrediction {
     fn evaluate_shares<W: WholeModel>(
         &self,
         model: &W,
-        own: Tensor,
+        own: OwnOutputs,
         params: &Params,
         comm: &dyn Communicator,
         threads: Threads,
@@ -256,7 +256,7 @@ impl Task for EdgePrediction {
             (0..asked as u32).collect()
         });
         let nodes: Vec<Vec<u32>> = nodes.collect();
-        let all = pool(threads.each)?.install(|| gather_nodes(model, &own, &nodes))?;
+        let all = pool(threads.each)?.install(|| gather_nodes(model, &own.rows, &nodes))?;
         by_first(comm, threads, || {
             let mut by_type = Vec::with_capacity(types);
             let mut first = 0;

@@ -25,7 +25,7 @@ use crate::evaluation::{Evaluation, Forwards, LeakageReport, by_first};
 use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
-use crate::step::tensor_parallel::{WholeModel, gather_nodes};
+use crate::step::tensor_parallel::{OwnOutputs, WholeModel, gather_nodes};
 use crate::task::buckets::{Buckets, Classes};
 use crate::task::schedule::{DrawBatches, EdgeSchedule};
 use crate::task::{DrawnBatch, EdgeScores, Encoders, Sharing, Sizes, Task};
@@ -245,7 +245,7 @@ impl Task for LinkPrediction {
     fn evaluate_shares<W: WholeModel>(
         &self,
         model: &W,
-        own: Tensor,
+        own: OwnOutputs,
         params: &Params,
         comm: &dyn Communicator,
         threads: Threads,
@@ -253,7 +253,7 @@ impl Task for LinkPrediction {
         let endpoints = &self.edges.endpoints;
         let nodes = if comm.rank() == 0 { endpoints.range(Side::Tail).end } else { 0 };
         let (nodes, _) = endpoints.by_type((0..nodes).collect());
-        let all = pool(threads.each)?.install(|| gather_nodes(model, &own, &nodes))?;
+        let all = pool(threads.each)?.install(|| gather_nodes(model, &own.rows, &nodes))?;
         by_first(comm, threads, || ranking::of_embeddings(self, params, all))
     }
 }

@@ -7,6 +7,7 @@ mod decoupled;
 mod equal;
 mod heterogeneous;
 mod links;
+mod part;
 mod resume;
 
 use std::path::Path;
