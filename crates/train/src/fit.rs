@@ -308,7 +308,7 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
             Strategy::Tensor => {
                 let ways = |relation| self.whole.ways(relation);
                 let model = self.whole.by_columns(comm)?;
-                let step = FullGraph::new(&self.task, model, &ways, comm)?;
+                let step = FullGraph::new(&self.task, model, &ways, comm, session.threads.each)?;
                 AllReduce.train(session, &step, comm, state)
             }
             Strategy::Disaggregated => {

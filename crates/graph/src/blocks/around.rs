@@ -15,7 +15,7 @@ pub struct Around<'a> {
     whole: &'a Block,
     /// Nodes of a hop behind those of fewer, ascending among themselves.
     nodes: Vec<u32>,
-    /// Number of the nodes of at most so many hops less one: none, the nodes asked for, and so on.
+    /// `ends[h + 1]` nodes are within `h` hops; `ends[0]` is 0.
     ends: Vec<usize>,
     /// The place among the nodes of each that is.
     place: Vec<u32>,
@@ -25,7 +25,7 @@ impl<'a> Around<'a> {
     /// All nodes within `hops` of `seeds`, nodes of `whole` that ascend.
     ///
     /// # Panics
-    /// If `whole` has fewer destinations than sources.
+    /// If `whole` has fewer destinations than sources, or not all of the nodes.
     pub fn new(whole: &'a Block, seeds: &[u32], hops: usize) -> Self {
         assert_eq!(whole.num_dst(), whole.num_src(), "a whole graph");
         let mut place = vec![u32::MAX; whole.num_src()];
@@ -61,16 +61,20 @@ impl<'a> Around<'a> {
     /// the first one all; each block's destinations are the next one's sources. Lists ascend, degrees and ids are those of the
     /// whole graph, and features of edges are left out.
     pub fn blocks(&self) -> Vec<Arc<Block>> {
-        let (whole, nodes, ends) = (self.whole, &self.nodes, &self.ends);
+        let Self { whole, nodes, ends, place } = self;
         let info = Arc::new(NodeInfo {
             ids: nodes.iter().map(|&node| whole.ids()[node as usize]).collect(),
             degrees: nodes.iter().map(|&node| whole.degrees()[node as usize]).collect(),
         });
         // Hop h reaches the nodes before ends[h + 1].
         let hops = ends.len() - 2;
-        let lists = lists(whole, &nodes[..ends[hops]], &self.place);
-        let block = |hop: usize| Arc::new(lists.block(ends[hop], ends[hop + 1], info.clone()));
-        (1..=hops).rev().map(block).collect()
+        let lists = lists(whole, &nodes[..ends[hops]], place);
+        let inner: Vec<_> = (1..hops)
+            .rev()
+            .map(|hop| lists.first(ends[hop]).block(ends[hop + 1], info.clone()))
+            .collect();
+        let outer = (hops > 0).then(|| lists.block(ends[hops + 1], info.clone()));
+        outer.into_iter().chain(inner).map(Arc::new).collect()
     }
 }
 
@@ -93,12 +97,16 @@ struct Lists {
 }
 
 impl Lists {
-    /// The block of the first lists.
-    fn block(&self, lists: usize, sources: usize, info: Arc<NodeInfo>) -> Block {
+    /// The first lists.
+    fn first(&self, lists: usize) -> Self {
         let indptr = self.indptr[..=lists].to_vec();
         let edges = indptr[lists] as usize;
         let weights = self.weights.as_ref().map(|weights| weights[..edges].to_vec());
-        Block::new(sources, indptr, self.indices[..edges].to_vec(), weights, info)
+        Self { indptr, indices: self.indices[..edges].to_vec(), weights }
+    }
+
+    fn block(self, sources: usize, info: Arc<NodeInfo>) -> Block {
+        Block::new(sources, self.indptr, self.indices, self.weights, info)
     }
 }
 

@@ -162,10 +162,12 @@ fn stage<'b>(
     ids: &'b [u64],
     rows: Incoming,
 ) -> Result<Outgoing> {
-    if tape.is_training() || index == 0 || ids.len() <= EVALUATED {
+    let is_sparse = rows.kept.is_some_and(|kept| tape.is_sparse(kept));
+    if tape.is_training() || index == 0 || is_sparse || ids.len() <= EVALUATED {
         return model.stage(tape, index, ids, rows);
     }
-    let (mut sent, mut kept) = (None, None);
+    let mut sent = None;
+    let mut kept = None;
     let mut keeps_sent = false;
     for first in (0..ids.len()).step_by(EVALUATED) {
         let range = first..ids.len().min(first + EVALUATED);

@@ -45,12 +45,14 @@ pub(crate) struct FullGraph<'a, T, W> {
     ways: &'a (dyn Fn(u32) -> Ways + Sync),
     /// Number of this rank, and of all.
     rank: (usize, usize),
+    /// Threads of this rank.
+    threads: usize,
     /// Every step uses the same buffers, however large.
     _buffers: Kept,
 }
 
 impl<'a, T: Task, W: WholeModel> FullGraph<'a, T, W> {
-    /// Steps of `model` with `comm`, whose relations pass messages by `ways`.
+    /// Steps of `model` with `comm` and `threads` threads, whose relations pass messages by `ways`.
     ///
     /// # Errors
     /// If the run file requires parts and there are none.
@@ -59,10 +61,11 @@ impl<'a, T: Task, W: WholeModel> FullGraph<'a, T, W> {
         model: W,
         ways: &'a (dyn Fn(u32) -> Ways + Sync),
         comm: &dyn Communicator,
+        threads: usize,
     ) -> Result<Self> {
         task.ready()?;
         let rank = (comm.rank(), comm.size());
-        Ok(Self { task, model, ways, rank, _buffers: keep_all() })
+        Ok(Self { task, model, ways, rank, threads, _buffers: keep_all() })
     }
 
     fn own(&self, spec: &BatchSpec) -> BatchSpec {
@@ -104,7 +107,7 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
         };
         let nodes_of_loss = if T::LOCAL && left.is_none() { nodes.concat() } else { Vec::new() };
         let part = match nodes_of_loss.is_sorted_by(|a, b| a < b) && !nodes_of_loss.is_empty() {
-            true => self.model.part_for(&nodes_of_loss, Purpose::Train),
+            true => self.model.part_for(&nodes_of_loss, Purpose::Train, self.threads)?,
             false => None,
         };
         let (wanted, rows) = match (T::LOCAL, &part) {
@@ -187,7 +190,10 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
         let pool = &pool(threads.each)?;
         let embeddings = EmbeddingTables { tables: &state.tables, comm, pool }.fetch(&ids)?;
         let scored = self.task.scored_nodes();
-        let part = scored.as_ref().and_then(|of| self.model.part_for(of, Purpose::Evaluate));
+        let part = match &scored {
+            Some(of) => self.model.part_for(of, Purpose::Evaluate, threads.each)?,
+            None => None,
+        };
         let of = scored.filter(|_| part.is_some());
         let graph = part.unwrap_or_else(|| self.model.graph());
         let rows = pool.install(|| {

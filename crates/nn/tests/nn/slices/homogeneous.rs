@@ -8,7 +8,7 @@ use gnarl_common::threads::even_share;
 use gnarl_engine::{Communicator, local};
 use gnarl_graph::blocks::{Around, Block, NodeInfo};
 use gnarl_nn::models::{self, Aggregator, ModelConfig, Slices};
-use gnarl_nn::{Exchange, Mode, Tape, Tensor};
+use gnarl_nn::{Exchange, Mode, SparseRows, Tape, Tensor};
 
 use super::ranks::{Alone, Ranks};
 use super::{Outcome, RANKS, assert_close, assert_same, outcome, random};
@@ -108,7 +108,8 @@ fn same_from_a_part(config: &ModelConfig, weighted: bool) {
     let (block, x) = (block(weighted), random(3, NODES, WIDTH));
     let seeds = [2, 3, 11];
     let around = Around::new(&block, &seeds, model.num_layers());
-    let (blocks, nodes) = (around.blocks(), around.nodes());
+    let blocks = around.blocks();
+    let nodes = around.nodes();
     assert!(nodes.len() < NODES, "{} nodes", nodes.len());
     let outcome_of = |blocks: &[Arc<Block>], ids: &[u64], rows: &[u32], own: &[u32]| {
         let slices = Slices { blocks, ids, exchange: &Alone, input: None };
@@ -190,28 +191,42 @@ fn evaluation_of_many_rows_is_the_one_of_blocks() {
     let indptr = (0..=nodes as u32).map(|node| 2 * node).collect();
     let block = Arc::new(Block::new(nodes, indptr, indices, None, Arc::new(info)));
     let x = random(3, nodes, WIDTH);
+    // One value a row.
+    let columns = (0..nodes as u64).map(|row| key.below(row, WIDTH as u64) as u32).collect();
+    let starts = (0..=nodes as u64).collect();
+    let words = Arc::new(SparseRows::new(WIDTH, starts, columns, vec![1.5; nodes]));
+    let input = |tape: &mut Tape<'_>, sparse: Option<&Arc<SparseRows>>| match sparse {
+        None => tape.dense(x.clone()),
+        Some(rows) => tape.sparse(rows.clone()),
+    };
     // Layers that are wider than their input, and narrower.
     for (name, hidden) in
         [("gcn", 9), ("sage", 9), ("sage", 4), ("gin", 9), ("gin", 4), ("ngnn", 5)]
     {
         for aggregator in [Aggregator::Mean, Aggregator::MaxPool] {
-            let (in_dim, out_dim) = (WIDTH, 3);
-            let name = name.to_string();
-            let base = ModelConfig::default();
-            let config = ModelConfig { name, hidden, aggregator, in_dim, out_dim, ..base };
+            let config = ModelConfig {
+                name: name.to_string(),
+                hidden,
+                aggregator,
+                in_dim: WIDTH,
+                out_dim: 3,
+                ..ModelConfig::default()
+            };
             let (model, params) = models::build(&config, Key::new(1)).unwrap();
             let blocks = vec![block.clone(); model.num_layers()];
-            let mut tape = Tape::new(&params, Mode::Eval);
-            let given = tape.dense(x.clone());
-            let by_blocks = model.forward(&mut tape, &blocks, given).unwrap();
-            let expected = tape.take(by_blocks);
-            let slices =
-                Slices { blocks: &blocks[..1], ids: block.ids(), exchange: &Alone, input: None };
-            let mut tape = Tape::new(&params, Mode::Eval);
-            let given = tape.dense(x.clone());
-            let found = model.forward_sliced(&mut tape, &slices, given).unwrap();
-            let label = format!("{} of {hidden}", config.name);
-            assert_close(&label, "output", tape.value(found).data(), expected.data());
+            for sparse in [None, Some(&words)] {
+                let mut tape = Tape::new(&params, Mode::Eval);
+                let given = input(&mut tape, sparse);
+                let by_blocks = model.forward(&mut tape, &blocks, given).unwrap();
+                let expected = tape.take(by_blocks);
+                let blocks = &blocks[..1];
+                let slices = Slices { blocks, ids: block.ids(), exchange: &Alone, input: None };
+                let mut tape = Tape::new(&params, Mode::Eval);
+                let given = input(&mut tape, sparse);
+                let found = model.forward_sliced(&mut tape, &slices, given).unwrap();
+                let label = format!("{} of {hidden}, sparse: {}", config.name, sparse.is_some());
+                assert_close(&label, "output", tape.value(found).data(), expected.data());
+            }
         }
     }
 }

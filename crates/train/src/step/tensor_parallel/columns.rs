@@ -37,6 +37,11 @@ impl<'a> Columns<'a> {
         &self.counted
     }
 
+    /// Returns true for a single rank, which has all rows of any matrix.
+    pub fn is_alone(&self) -> bool {
+        self.comm.size() == 1
+    }
+
     /// Number of rows of all ranks.
     fn total(&self) -> usize {
         self.bounds[self.comm.size()]
@@ -99,7 +104,7 @@ impl Exchange for Columns<'_> {
     }
 
     fn split(&self, rows: &Tensor) -> Result<Tensor> {
-        if self.comm.size() == 1 {
+        if self.is_alone() {
             return Ok(rows.clone());
         }
         let (own, cols) = (self.columns(rows.cols()).len(), rows.cols());
@@ -114,7 +119,7 @@ impl Exchange for Columns<'_> {
     }
 
     fn gather(&self, columns: &Tensor, cols: usize) -> Result<Tensor> {
-        if self.comm.size() == 1 {
+        if self.is_alone() {
             return Ok(columns.clone());
         }
         let (width, own) = (columns.cols(), self.rows());
@@ -132,7 +137,7 @@ impl Exchange for Columns<'_> {
     }
 
     fn all_rows(&self, rows: &Tensor) -> Result<Tensor> {
-        if self.comm.size() == 1 {
+        if self.is_alone() {
             return Ok(rows.clone());
         }
         let cols = rows.cols();
@@ -144,7 +149,7 @@ impl Exchange for Columns<'_> {
     }
 
     fn sum_rows(&self, all: &Tensor) -> Result<Tensor> {
-        if self.comm.size() == 1 {
+        if self.is_alone() {
             return Ok(all.clone());
         }
         let (cols, own) = (all.cols(), self.rows());
@@ -162,7 +167,7 @@ impl Exchange for Columns<'_> {
     }
 
     fn sum_heads(&self, own: &Tensor, cols: usize, heads: usize) -> Result<Tensor> {
-        if self.comm.size() == 1 {
+        if self.is_alone() {
             return Ok(own.clone());
         }
         let width = cols / heads;

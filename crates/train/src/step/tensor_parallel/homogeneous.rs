@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use gnarl_common::Result;
+use gnarl_common::threads::pool;
 use gnarl_engine::Communicator;
 use gnarl_graph::blocks::{Around, Block};
 use gnarl_nn::models::{Model, Remembered, Slices};
@@ -49,8 +50,8 @@ struct Part {
 pub(crate) struct Passes {
     blocks: Vec<Arc<Block>>,
     /// Own sources of the first block, and their dataset ids.
-    nodes: Vec<u32>,
-    ids: Vec<u64>,
+    nodes: Arc<[u32]>,
+    ids: Arc<[u64]>,
     /// Their features, as long as they are needed.
     input: Mutex<Option<Input>>,
     /// The first layer's aggregate of the input; none where edges differ from step to step.
@@ -60,8 +61,8 @@ pub(crate) struct Passes {
 impl Passes {
     fn new(
         blocks: Vec<Arc<Block>>,
-        nodes: Vec<u32>,
-        ids: Vec<u64>,
+        nodes: Arc<[u32]>,
+        ids: Arc<[u64]>,
         first: Option<Remembered>,
     ) -> Self {
         Self { blocks, nodes, ids, input: Mutex::default(), first }
@@ -77,12 +78,12 @@ impl<'a> HomoColumns<'a> {
         let block = graph.whole_block()?;
         let columns = Columns::new(comm, block.num_src());
         let own = columns.rows();
-        let ids = block.ids()[own.clone()].to_vec();
+        let ids = block.ids()[own.clone()].into();
         let nodes = (own.start as u32..own.end as u32).collect();
         let whole = Passes::new(vec![block], nodes, ids, Some(Remembered::default()));
         let whole = Arc::new(whole);
-        let (parts, evaluated) = (Default::default(), OnceLock::new());
-        Ok(Self { model, graph, whole, parts, evaluated, columns })
+        let parts = Default::default();
+        Ok(Self { model, graph, whole, parts, evaluated: OnceLock::new(), columns })
     }
 
     /// Reads the features of `nodes`. At most a chunk of their file is in memory at a time.
@@ -109,8 +110,7 @@ impl<'a> HomoColumns<'a> {
     fn make_part(&self, nodes: &[u32], first: Remembered) -> Option<Arc<Passes>> {
         let whole = &self.whole.blocks[0];
         let layered = self.model.is_layered(self.graph.features.is_sparse());
-        let alone = self.whole.nodes.len() == whole.num_src();
-        if !layered || !alone || whole.edge_features().is_some() {
+        if !layered || !self.columns.is_alone() || whole.edge_features().is_some() {
             return None;
         }
         let layers = self.model.num_layers();
@@ -120,8 +120,8 @@ impl<'a> HomoColumns<'a> {
         tracing::debug!(part, all, pays, "rows and edges of all passes");
         pays.then(|| {
             let blocks = around.blocks();
-            let ids = blocks[0].ids().to_vec();
-            Arc::new(Passes::new(blocks, around.nodes().to_vec(), ids, Some(first)))
+            let ids = blocks[0].ids().into();
+            Arc::new(Passes::new(blocks, around.nodes().into(), ids, Some(first)))
         })
     }
 
@@ -158,16 +158,31 @@ impl WholeModel for HomoColumns<'_> {
         self.evaluated.get_or_init(evaluated).clone()
     }
 
-    fn part_for(&self, nodes: &[u32], purpose: Purpose) -> Option<Arc<Passes>> {
-        let mut part = self.part(purpose);
-        if part.as_ref().is_none_or(|part| part.of != nodes) {
-            let first = match purpose {
-                Purpose::Train => Remembered::default(),
-                Purpose::Evaluate => Remembered::of_evaluation(),
-            };
-            *part = Some(Part { of: nodes.to_vec(), passes: self.make_part(nodes, first) });
+    fn part_for(
+        &self,
+        nodes: &[u32],
+        purpose: Purpose,
+        threads: usize,
+    ) -> Result<Option<Arc<Passes>>> {
+        let serves_both = || self.part(Purpose::Train).as_ref().is_none_or(|p| p.passes.is_none());
+        if purpose == Purpose::Evaluate && !nodes.is_empty() && serves_both() {
+            return Ok(None);
         }
-        part.as_ref().and_then(|part| part.passes.clone())
+        let mut part = self.part(purpose);
+        if let Some(part) = part.as_ref().filter(|part| part.of == nodes) {
+            return Ok(part.passes.clone());
+        }
+        let first = match purpose {
+            Purpose::Train => Remembered::default(),
+            Purpose::Evaluate => Remembered::of_evaluation(),
+        };
+        let passes = pool(threads)?.install(|| self.make_part(nodes, first));
+        if purpose == Purpose::Train && passes.is_some() {
+            // Evaluation before the first step may have read it.
+            *self.whole.input.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        *part = Some(Part { of: nodes.to_vec(), passes: passes.clone() });
+        Ok(passes)
     }
 
     fn without(&self, edges: &EdgeSet) -> Result<Arc<Passes>> {
@@ -177,8 +192,12 @@ impl WholeModel for HomoColumns<'_> {
     }
 
     fn prepare(&self, graph: &Passes) {
-        // Of a part, the first block is the largest, and mostly has no gradient: messages of the input itself have none.
-        let is_part = graph.blocks[0].num_dst() < graph.blocks[0].num_src();
+        // Models without stages pass messages over other edges, with self loops.
+        if self.model.stages(self.graph.features.is_sparse()).is_none() {
+            return;
+        }
+        // The first block of a part is its largest one, and without use where messages are the input itself.
+        let is_part = graph.blocks.len() > 1;
         for block in graph.blocks.iter().skip(usize::from(is_part)) {
             block.out_lists();
         }

@@ -50,13 +50,22 @@ pub(crate) trait WholeModel: Send + Sync {
     /// The counters of exchanges.
     fn counted(&self) -> &Counted;
 
-    /// The graph with all edges, and an output for each of the own nodes.
+    /// The graph with all edges, and an output for each of the own nodes: one to evaluate, once the loss is about a part.
     fn graph(&self) -> Arc<Self::Graph>;
 
     /// The part of the graph that the output for some own nodes depends on, which has a row for each of them, in their order;
-    /// the same one as long as they stay. `None` if it is not much smaller than the graph. The nodes ascend.
-    fn part_for(&self, _nodes: &[u32], _purpose: Purpose) -> Option<Arc<Self::Graph>> {
-        None
+    /// the same one as long as they stay, made by so many threads. `None` if it is not much smaller than the graph, or if
+    /// scores are asked for and the loss is about all of the graph, whose input serves both. The nodes ascend.
+    ///
+    /// # Errors
+    /// If threads cannot be started.
+    fn part_for(
+        &self,
+        _nodes: &[u32],
+        _purpose: Purpose,
+        _threads: usize,
+    ) -> Result<Option<Arc<Self::Graph>>> {
+        Ok(None)
     }
 
     /// The graph without some edges.

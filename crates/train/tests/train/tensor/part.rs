@@ -1,21 +1,18 @@
 //! One worker computes the part of the graph that the loss, or a score, depends on.
 
+use std::path::Path;
+
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_graph::generate::{Attributes, CommunityOptions, community};
+use gnarl_train::{Begin, run};
 
-use super::equal::runs_end_alike;
+use super::equal::{runs_end_alike, weights};
 use super::{config, train};
 
-/// A graph of which few nodes are trained on, and few evaluated.
-fn sparsely_labelled(dir: &std::path::Path) {
-    let attributes = Attributes {
-        features: 9,
-        classes: 3,
-        train: 0.04,
-        valid: 0.03,
-        test: 0.03,
-        ..Attributes::default()
-    };
+/// A graph of which few nodes are trained on, and these shares evaluated.
+fn sparsely_labelled(dir: &Path, valid: f64, test: f64) {
+    let attributes =
+        Attributes { features: 9, classes: 3, train: 0.04, valid, test, ..Attributes::default() };
     let options = CommunityOptions {
         nodes: 1500,
         communities: 3,
@@ -38,13 +35,16 @@ fn edges(config: &RunConfig) -> u64 {
 /// Losses, scores and weights are those of several workers, who compute all rows, and of sampling all neighbors.
 #[test]
 fn a_step_over_a_part_of_the_graph_is_the_one_over_all() {
-    let dir = tempfile::tempdir().unwrap();
-    sparsely_labelled(dir.path());
-    for model in ["gcn", "sage", "gat"] {
-        let make = |name: &str| config(dir.path(), &format!("{model}-{name}"), model);
-        runs_end_alike(&make, "accuracy", 1e-9);
-        let [part, all] = [1, 2].map(|workers| edges(&make(&format!("sliced-{workers}"))));
-        assert!(2 * part < all, "{model}: {part} of {all} edges");
+    // Scores of few nodes, which are of a part as well, and of all nodes.
+    for (valid, test) in [(0.03, 0.03), (0.5, 0.4)] {
+        let dir = tempfile::tempdir().unwrap();
+        sparsely_labelled(dir.path(), valid, test);
+        for model in ["gcn", "sage", "gat"] {
+            let make = |name: &str| config(dir.path(), &format!("{model}-{name}"), model);
+            runs_end_alike(&make, "accuracy", 1e-9);
+            let [part, all] = [1, 2].map(|workers| edges(&make(&format!("sliced-{workers}"))));
+            assert!(2 * part < all, "{model}: {part} of {all} edges");
+        }
     }
 }
 
@@ -52,7 +52,7 @@ fn a_step_over_a_part_of_the_graph_is_the_one_over_all() {
 #[test]
 fn decoupled_models_have_no_part() {
     let dir = tempfile::tempdir().unwrap();
-    sparsely_labelled(dir.path());
+    sparsely_labelled(dir.path(), 0.03, 0.03);
     let [one, two] = [1, 2].map(|workers| {
         let mut config = config(dir.path(), &format!("decoupled-{workers}"), "gcn");
         config.model.decoupled = true;
@@ -62,4 +62,25 @@ fn decoupled_models_have_no_part() {
         edges(&config)
     });
     assert_eq!(one, two);
+}
+
+/// A part is made anew, and so is what is remembered of its input.
+#[test]
+fn a_run_over_a_part_resumes_to_the_same_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    sparsely_labelled(dir.path(), 0.5, 0.4);
+    let make = |name: &str| {
+        let mut config = config(dir.path(), name, "gcn");
+        config.train.strategy = Strategy::Tensor;
+        config
+    };
+    let expected = train(&make("whole")).summary;
+    let mut stopped = make("stopped");
+    stopped.train.epochs = 3;
+    train(&stopped);
+    stopped.train.epochs = make("whole").train.epochs;
+    let found = run(&stopped, Begin::Resume, &|_| ()).unwrap().summary;
+    assert_eq!(found.losses, expected.losses);
+    assert_eq!(found.test, expected.test);
+    assert_eq!(weights(&stopped), weights(&make("whole")));
 }
