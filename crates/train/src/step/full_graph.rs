@@ -105,14 +105,15 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
             None => None,
             Some(asked) => Some(self.model.without(&both_ways(&asked, self.ways))?),
         };
-        let nodes_of_loss = if T::LOCAL && left.is_none() { nodes.concat() } else { Vec::new() };
-        let part = match nodes_of_loss.is_sorted_by(|a, b| a < b) && !nodes_of_loss.is_empty() {
-            true => self.model.part_for(&nodes_of_loss, Purpose::Train, self.threads)?,
-            false => None,
+        let of_loss = if T::LOCAL { nodes.concat() } else { Vec::new() };
+        let ascends = !of_loss.is_empty() && of_loss.is_sorted_by(|a, b| a < b);
+        let part = match &left {
+            None if ascends => self.model.part_for(&of_loss, Purpose::Train, self.threads)?,
+            _ => None,
         };
         let (wanted, rows) = match (T::LOCAL, &part) {
-            (true, Some(_)) => (Vec::new(), (0..nodes_of_loss.len() as u32).collect()),
-            (true, None) => (Vec::new(), self.model.own_rows(&nodes.concat())),
+            (true, Some(_)) => (Vec::new(), (0..of_loss.len() as u32).collect()),
+            (true, None) => (Vec::new(), self.model.own_rows(&of_loss)),
             (false, _) => ascending(self.model.rows(&nodes)),
         };
         let graph = left.or(part).unwrap_or_else(|| self.model.graph());

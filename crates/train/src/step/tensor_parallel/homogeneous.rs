@@ -31,8 +31,10 @@ pub(crate) struct HomoColumns<'a> {
     graph: &'a Graph,
     /// All edges, as they are trained on.
     whole: Arc<Passes>,
-    /// The parts that the loss and scores depend on.
-    parts: [Mutex<Option<Part>>; 2],
+    /// The part that the loss depends on.
+    of_loss: Mutex<Option<Part>>,
+    /// The part that scores depend on.
+    of_scores: Mutex<Option<Part>>,
     /// All edges, as they are evaluated on where a part is trained on.
     evaluated: OnceLock<Arc<Passes>>,
     columns: Columns<'a>,
@@ -82,8 +84,15 @@ impl<'a> HomoColumns<'a> {
         let nodes = (own.start as u32..own.end as u32).collect();
         let whole = Passes::new(vec![block], nodes, ids, Some(Remembered::default()));
         let whole = Arc::new(whole);
-        let parts = Default::default();
-        Ok(Self { model, graph, whole, parts, evaluated: OnceLock::new(), columns })
+        Ok(Self {
+            model,
+            graph,
+            whole,
+            of_loss: Mutex::default(),
+            of_scores: Mutex::default(),
+            evaluated: OnceLock::new(),
+            columns,
+        })
     }
 
     /// Reads the features of `nodes`. At most a chunk of their file is in memory at a time.
@@ -115,7 +124,8 @@ impl<'a> HomoColumns<'a> {
         }
         let layers = self.model.num_layers();
         let around = Around::new(whole, nodes, layers);
-        let (part, all) = (around.size(), layers * (whole.num_dst() + whole.num_edges()));
+        let part = around.size();
+        let all = layers * (whole.num_dst() + whole.num_edges());
         let pays = part as f64 <= LARGEST_PART * all as f64;
         tracing::debug!(part, all, pays, "rows and edges of all passes");
         pays.then(|| {
@@ -127,8 +137,8 @@ impl<'a> HomoColumns<'a> {
 
     fn part(&self, purpose: Purpose) -> MutexGuard<'_, Option<Part>> {
         let part = match purpose {
-            Purpose::Train => &self.parts[0],
-            Purpose::Evaluate => &self.parts[1],
+            Purpose::Train => &self.of_loss,
+            Purpose::Evaluate => &self.of_scores,
         };
         part.lock().unwrap_or_else(PoisonError::into_inner)
     }
