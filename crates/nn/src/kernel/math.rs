@@ -6,7 +6,8 @@
 pub(crate) fn exp(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 · 2²³: adding it rounds to the nearest integer
     let clamped = x.clamp(-87.3, 88.7);
-    let n = (clamped * std::f32::consts::LOG2_E + ROUND) - ROUND;
+    let shifted = clamped * std::f32::consts::LOG2_E + ROUND;
+    let n = shifted - ROUND;
     let r = clamped - n * 0.693_359_4 + n * 2.121_944_4e-4;
     let mut p = 1.987_569_1e-4f32;
     p = p * r + 1.398_199_9e-3;
@@ -16,9 +17,11 @@ pub(crate) fn exp(x: f32) -> f32 {
     p = p * r + 0.5;
     let y = p * r * r + r + 1.0;
     // Two factors: 2¹²⁸ itself is out of range, and n reaches 128.
-    let half = (n as i32) >> 1;
-    let rest = n as i32 - half;
-    let power = |k: i32| f32::from_bits(((k + 127) as u32) << 23);
+    // The lowest bits of the shifted value are those of the integer; a cast would check its range, value by value.
+    let integer = shifted.to_bits().wrapping_sub(ROUND.to_bits()) as i32;
+    let half = integer >> 1;
+    let rest = integer.wrapping_sub(half);
+    let power = |k: i32| f32::from_bits((k.wrapping_add(127) as u32) << 23);
     let value = y * power(half) * power(rest);
     if x < -87.3 { 0.0 } else { value }
 }

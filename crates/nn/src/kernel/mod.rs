@@ -8,6 +8,7 @@ pub(crate) mod elementwise;
 mod filled_rows;
 pub(crate) mod gather;
 pub(crate) mod gemm;
+pub(crate) mod head_rows;
 pub(crate) mod math;
 pub(crate) mod precision;
 pub(crate) mod products;

@@ -98,7 +98,7 @@ impl<'a> RightHeads<'a> {
     }
 
     /// `out = a · self` head by head, on the calling thread.
-    pub(super) fn product(&self, out: &mut [f32], a: View<'_>) {
+    pub(crate) fn product(&self, out: &mut [f32], a: View<'_>) {
         let Heads { k, n, .. } = self.shape;
         let cols = self.shape.cols();
         let rows = out.len() / cols;

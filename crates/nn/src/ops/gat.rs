@@ -36,17 +36,11 @@ impl<'b> Tape<'b> {
     /// # Panics
     /// If the shapes disagree.
     pub fn gat(&mut self, block: &'b Block, x: Var, layer: Gat, act: Activation) -> Var {
-        let heads = self.params().shape(layer.source).0;
         let to_source = self.score_weights(layer.weight, layer.source);
         let to_destination = self.score_weights(layer.weight, layer.destination);
         let both = self.concat_cols(&[to_source, to_destination]);
-        let scores = self.matmul(x, both);
-        let of_source = self.slice_cols(scores, 0, heads);
-        let head = self.head_rows(scores, block.num_dst());
-        let of_destination = self.slice_cols(head, heads, heads);
         let attention = EdgeAttention { slope: layer.slope, dropout: layer.dropout };
-        let sums = self.attend_heads(block, x, (of_source, of_destination), attention);
-        self.linear_heads(sums, layer.weight, layer.bias, heads, act)
+        self.attend_inputs(block, x, both, (layer.weight, layer.bias), (attention, act))
     }
 
     /// `out[i, h] = Σ_f w[i, h·width + f] · a[h, f]`: the map from input rows to scores, `in ×

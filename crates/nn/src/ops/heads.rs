@@ -2,6 +2,7 @@
 
 use super::edge::by_destination;
 use crate::kernel::chunks::each_chunk;
+use crate::kernel::head_rows::sum;
 use crate::kernel::row_source::add_scaled;
 use crate::kernel::spans::over_edges;
 use crate::kernel::{multiversion, prefetch};
@@ -195,5 +196,5 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
             sums[i] += a[i] * b[i];
         }
     }
-    sums.iter().sum::<f32>() + rest
+    sum(sums) + rest
 }

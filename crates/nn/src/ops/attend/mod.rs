@@ -4,6 +4,7 @@
 
 mod additive;
 mod dynamic;
+mod inputs;
 mod kept;
 
 use gnarl_common::rng::Key;

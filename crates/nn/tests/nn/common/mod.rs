@@ -190,7 +190,7 @@ fn dynamic<'b>(tape: &mut Tape<'b>, scene: &'b Scene, x: Var, dropout: f32) -> V
     tape.attend_dynamic(&scene.block, (x, own), scene.id("attention"), attention)
 }
 
-fn gat(scene: &Scene, dropout: f32) -> Gat {
+pub fn gat(scene: &Scene, dropout: f32) -> Gat {
     Gat {
         weight: scene.id("square"),
         source: scene.id("attention"),
@@ -305,10 +305,6 @@ pub const CASES: &[(&str, Case)] = &[
     }),
     ("attend", |t, s, x| attend(t, s, x, 0.0)),
     ("attend dropout", |t, s, x| attend(t, s, x, 0.4)),
-    ("attend heads", |t, s, x| {
-        let endpoints = endpoints(t, s, x);
-        t.attend_heads(&s.block, x, endpoints, EdgeAttention { slope: 0.2, dropout: 0.3 })
-    }),
     ("attend dynamic", |t, s, x| dynamic(t, s, x, 0.0)),
     ("attend dynamic dropout", |t, s, x| dynamic(t, s, x, 0.4)),
     ("attend to constants", |t, s, x| {
@@ -319,6 +315,15 @@ pub const CASES: &[(&str, Case)] = &[
     ("gat", |t, s, x| t.gat(&s.block, x, gat(s, 0.0), Activation::Elu)),
     ("gat dropout", |t, s, x| {
         let y = t.gat(&s.block, x, gat(s, 0.3), Activation::None);
+        t.mean_heads(y, 2)
+    }),
+    ("gat of inputs", |t, s, _| {
+        let rows = t.dense(constants(s));
+        t.gat(&s.block, rows, gat(s, 0.0), Activation::Elu)
+    }),
+    ("gat of inputs dropout", |t, s, _| {
+        let rows = t.dense(constants(s));
+        let y = t.gat(&s.block, rows, gat(s, 0.3), Activation::None);
         t.mean_heads(y, 2)
     }),
     ("span linear", |t, s, x| {

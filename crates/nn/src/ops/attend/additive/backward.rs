@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::Coefficients;
+use super::{Coefficients, Shape};
 use crate::Tensor;
 use crate::kernel::row_source::add_scaled;
 use crate::kernel::{math, multiversion, prefetch};
 use crate::ops::attend::{AHEAD, SCORES_AHEAD, distances, leaky};
-use crate::ops::heads::{Shape, dot};
+use crate::ops::heads::dot;
 
 /// Edges of a source whose coefficients are computed at a time.
 const RUN: usize = 64;
@@ -24,7 +24,7 @@ multiversion! {
         to_edges: &[AtomicU32],
         shape: Shape,
     ) {
-        let Shape { heads, width, step } = shape;
+        let Shape { heads, width } = shape;
         let transpose = of.block.transpose();
         let mut weights = Vec::new();
         for (i, out) in out.chunks_exact_mut(x.cols()).enumerate() {
@@ -56,7 +56,7 @@ multiversion! {
                     let dropped = of.kept.of(source, d);
                     let to_edges = &to_edges[transpose.edge[t] as usize * heads..][..heads];
                     for (h, grad) in grad.row(d).chunks_exact(width).enumerate() {
-                        let at = h * step..h * step + width;
+                        let at = h * width..(h + 1) * width;
                         let to_edge = dot(grad, &row[at.clone()]) * dropped(h);
                         to_edges[h].store(to_edge.to_bits(), Ordering::Relaxed);
                         let weight = weights[h] * factor[h] * dropped(h);
@@ -78,7 +78,7 @@ multiversion! {
         grad: &Tensor,
         shape: Shape,
     ) {
-        let Shape { heads, width, step } = shape;
+        let Shape { heads, width } = shape;
         let indptr = of.block.indptr();
         let indices = of.block.indices();
         let mut rows = out.chunks_exact_mut(heads);
@@ -93,7 +93,7 @@ multiversion! {
                 let dropped = of.kept.of(source, d);
                 for (h, out) in out.iter_mut().enumerate() {
                     let grad = &grad[h * width..(h + 1) * width];
-                    *out = dot(grad, &row[h * step..h * step + width]) * dropped(h);
+                    *out = dot(grad, &row[h * width..(h + 1) * width]) * dropped(h);
                 }
             }
         }

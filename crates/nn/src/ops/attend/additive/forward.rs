@@ -1,11 +1,10 @@
 //! Sums by attention of the destinations of a task.
 
-use super::Coefficients;
+use super::{Coefficients, Shape};
 use crate::Tensor;
 use crate::kernel::row_source::add_scaled;
 use crate::kernel::{multiversion, prefetch};
 use crate::ops::attend::{AHEAD, exponentials};
-use crate::ops::heads::Shape;
 
 multiversion! {
     /// The sums of the destinations from `first` on, and what is kept of them.
@@ -18,7 +17,7 @@ multiversion! {
         x: &Tensor,
         shape: Shape,
     ) {
-        let Shape { heads, width, step } = shape;
+        let Shape { heads, width } = shape;
         let indptr = of.block.indptr();
         let indices = of.block.indices();
         let mut weights = Vec::new();
@@ -45,7 +44,7 @@ multiversion! {
                 let weights = &weights[(e - edges.start) * heads..][..heads];
                 for (h, out) in out.chunks_exact_mut(width).enumerate() {
                     let weight = weights[h] * factor[h] * dropped(h);
-                    add_scaled(out, &row[h * step..h * step + width], weight, e == edges.start);
+                    add_scaled(out, &row[h * width..(h + 1) * width], weight, e == edges.start);
                 }
             }
         }

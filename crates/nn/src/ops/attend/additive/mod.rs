@@ -24,7 +24,6 @@ use crate::kernel::prefetch;
 use crate::kernel::row_source::Rows;
 use crate::kernel::spans::over_edges;
 use crate::ops::edge::by_destination;
-use crate::ops::heads::Shape;
 use crate::{Tape, Tensor, Var};
 
 impl<'b> Tape<'b> {
@@ -45,24 +44,6 @@ impl<'b> Tape<'b> {
         self.attend_some(block, x, (source, destination), attention, drawn)
     }
 
-    /// Like [`Tape::attend`] with one `x` for all heads: the result has one part as wide as `x` a head.
-    ///
-    /// # Panics
-    /// If the shapes disagree.
-    pub fn attend_heads(
-        &mut self,
-        block: &'b Block,
-        x: Var,
-        (source, destination): (Var, Var),
-        attention: EdgeAttention,
-    ) -> Var {
-        let heads = self.shape(source).1;
-        assert!(heads > 0, "attend_heads: no heads");
-        let drawn = Drawn { key: self.next_key(), first: 0 };
-        let shape = Shape { heads, width: self.shape(x).1, step: 0 };
-        self.attention(block, x, (source, destination), (attention, drawn), shape)
-    }
-
     /// Like [`Tape::attend`] for some of the heads, or some columns of each, and with a key that is drawn already.
     pub(crate) fn attend_some(
         &mut self,
@@ -75,20 +56,8 @@ impl<'b> Tape<'b> {
         let heads = self.shape(source).1;
         let cols = self.shape(x).1;
         assert!(heads > 0 && cols.is_multiple_of(heads), "attend: {cols} columns, {heads} heads");
-        let width = cols / heads;
-        let shape = Shape { heads, width, step: width };
-        self.attention(block, x, (source, destination), (attention, drawn), shape)
-    }
-
-    fn attention(
-        &mut self,
-        block: &'b Block,
-        x: Var,
-        (source, destination): (Var, Var),
-        (EdgeAttention { slope, dropout }, drawn): (EdgeAttention, Drawn),
-        shape: Shape,
-    ) -> Var {
-        let heads = shape.heads;
+        let EdgeAttention { slope, dropout } = attention;
+        let shape = Shape { heads, width: cols / heads };
         assert_eq!(self.shape(x).0, block.num_src(), "attend: one row a source");
         assert_eq!(self.shape(source), (block.num_src(), heads), "attend: scores of sources");
         assert_eq!(self.shape(destination), (block.num_dst(), heads), "attend: of destinations");
@@ -133,6 +102,13 @@ impl<'b> Tape<'b> {
             }
         })
     }
+}
+
+/// Split of rows into heads, `width` values each.
+#[derive(Clone, Copy)]
+struct Shape {
+    heads: usize,
+    width: usize,
 }
 
 /// Inputs of the coefficients of edges.
