@@ -11,6 +11,7 @@ a figure is the median over all epochs of all turns, first epochs left out. Peer
 (`--batches`), which counts for the whole; the loader has no processes of its own, since there are no cores left.
 An earlier build of gnarl takes its turns with them. Systems with "bf16" in their names multiply matrices of bf16: gnarl by
 `train.precision`, DGL in torch's autocast or, where its attention refuses that, with the whole model in bf16.
+`floor` is the time that the operations of gnarl's kernels take at the rate of f32 products that its profile measures.
 For DGL's best, preload tcmalloc and do not let OPENBLAS_CORETYPE narrow its matrix products.
 """
 
@@ -129,7 +130,8 @@ def tables(model, dataset, precision):
         "dataset": {"path": str(Path(dataset).resolve())},
         "model": {"name": model, "layers": len(fanouts), "hidden": HIDDEN, "heads": heads, "dropout": 0.0},
         "sample": {"fanouts": fanouts, "batch_size": BATCH},
-        "train": {"epochs": EPOCHS + 1, "threads": THREADS, "workers": 1, "lr": RATE, "precision": precision},
+        "train": {"epochs": EPOCHS + 1, "threads": THREADS, "workers": 1, "lr": RATE, "precision": precision,
+                  "eval_every": 0},
     }
 
 
@@ -147,6 +149,7 @@ def main():
                 found["gnarl" + BF16] += epochs.gnarl(programs["gnarl"], tables(model, dataset, "bf16"))
                 for system in peers:
                     found[system] += epochs.peer(__file__, THREADS, system, model, dataset)
+            found["floor"] = [epochs.floor(programs["gnarl"], tables(model, dataset, "f32"))]
             epochs.rows(found, (Path(dataset).name, MODELS[model][2]))
 
 

@@ -25,16 +25,38 @@ def gnarl(program, tables):
 def gnarl_with_peak(program, tables):
     """The same, and the most memory the process had, in bytes."""
     with tempfile.TemporaryDirectory() as folder:
-        tables = {**tables, "output": {"dir": f"{folder}/run"}}
-        run = Path(folder) / "run.toml"
-        lines = (f"[{name}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in t.items()) for name, t in tables.items())
-        run.write_text("\n".join(lines))
-        done = subprocess.run([Path(program).resolve(), "train", run], capture_output=True, text=True, cwd=folder)
-        if done.returncode != 0:
-            sys.exit(done.stderr)
-        told = [json.loads(line) for line in (Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()]
-    seconds = [epoch["seconds"] for epoch in told if "seconds" in epoch][1:]
-    return seconds, json.loads(done.stdout.splitlines()[-1])["peak_rss_bytes"]
+        told = train(program, tables, folder)
+        return seconds(folder), json.loads(told)["peak_rss_bytes"]
+
+
+def floor(program, tables):
+    """Seconds of an epoch if all operations of its kernels ran at the rate of products that the profile measures."""
+    # Kernels of an evaluation would count.
+    tables = {**tables, "evaluate": {"splits": []}}
+    with tempfile.TemporaryDirectory() as folder:
+        train(program, tables, folder, "--profile")
+        profile = json.loads((Path(folder) / "run" / "profile.json").read_text())
+        operations = sum(span["seconds"] * span["gflops"] for span in profile["spans"])
+        return operations / profile["rates"]["gflops"] / (len(seconds(folder)) + 1)
+
+
+def train(program, tables, folder, *options):
+    """Trains by a run file with these tables in a folder, and returns the last line printed."""
+    tables = {**tables, "output": {"dir": f"{folder}/run"}}
+    run = Path(folder) / "run.toml"
+    lines = (f"[{name}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in t.items()) for name, t in tables.items())
+    run.write_text("\n".join(lines))
+    words = [Path(program).resolve(), "train", run, *options]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=folder)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    return done.stdout.splitlines()[-1]
+
+
+def seconds(folder):
+    """Seconds of each epoch but the first of the run in a folder."""
+    told = [json.loads(line) for line in (Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()]
+    return [epoch["seconds"] for epoch in told if "seconds" in epoch][1:]
 
 
 def peer(script, threads, *words):

@@ -119,3 +119,54 @@ fn add_tile<'a, const H: usize>(
         out[at(h)..][..LANES].copy_from_slice(sums);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(len: usize, seed: u64) -> Vec<f32> {
+        let key = gnarl_common::rng::Key::new(seed);
+        (0..len as u64).map(|i| key.unit(i) as f32 - 0.5).collect()
+    }
+
+    fn assert_close(found: f32, expected: f64, terms: usize) {
+        assert!(
+            (f64::from(found) - expected).abs() < 1e-6 * (terms + 1) as f64,
+            "{found} {expected}"
+        );
+    }
+
+    #[test]
+    fn dots_and_sums_are_those_of_loops() {
+        for heads in [1, 3, 4, 5, 8] {
+            for k in [0, 1, 15, 16, 17, 33] {
+                for rows in [0, 1, 32, 33, 70] {
+                    let data = values(rows * k, 1);
+                    let row = |i: usize| &data[i * k..(i + 1) * k];
+                    let vectors = values(heads * k, 2);
+                    for i in 0..rows {
+                        let mut found = vec![f32::NAN; heads];
+                        dots(&mut found, row(i), &vectors);
+                        for (h, found) in found.into_iter().enumerate() {
+                            let vector = &vectors[h * k..(h + 1) * k];
+                            let terms = row(i).iter().zip(vector);
+                            let sum = terms.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+                            assert_close(found, sum, k);
+                        }
+                    }
+                    let weights = values(rows * heads, 3);
+                    let before = values(heads * k, 4);
+                    let mut found = before.clone();
+                    add_rows(&mut found, k, row, &weights);
+                    for (at, found) in found.into_iter().enumerate() {
+                        let h = at / k;
+                        let col = at % k;
+                        let term = |i| f64::from(weights[i * heads + h]) * f64::from(row(i)[col]);
+                        let sum = f64::from(before[at]) + (0..rows).map(term).sum::<f64>();
+                        assert_close(found, sum, rows);
+                    }
+                }
+            }
+        }
+    }
+}

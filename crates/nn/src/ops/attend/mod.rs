@@ -1,6 +1,7 @@
 //! Attention over the edges of a block as one operation: scores, their softmax, dropout, and the weighted sums of rows.
 //!
-//! One file or folder per form. Values of edges last as long as the work on their destination, but for one an edge and head.
+//! One file or folder per form. Values of edges last as long as the work on their destination, but for one an edge and head,
+//! or, of layers whose inputs learn, three.
 
 mod additive;
 mod dynamic;

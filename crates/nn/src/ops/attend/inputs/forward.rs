@@ -1,13 +1,74 @@
-//! Sums by attention of the destinations of a task.
+//! The layer's result, range by range of destinations.
 
-use super::Layer;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::{Layer, Lists, take};
+use crate::Tensor;
+use crate::kernel::elementwise::bias_then;
+use crate::kernel::gemm::{Heads, View};
 use crate::kernel::head_rows::{add_rows, dots};
+use crate::kernel::precision::RightHeads;
+use crate::kernel::products::product_of_rows;
 use crate::kernel::{multiversion, prefetch};
+use crate::ops::activation::{self, Activation};
 use crate::ops::attend::{AHEAD, exponentials, leaky};
+
+/// A range of destinations.
+struct Task<'a> {
+    first: usize,
+    /// Empty if they are not kept, as the sums.
+    scores: &'a mut [f32],
+    tops: &'a mut [f32],
+    sums: &'a mut [f32],
+    out: &'a mut [f32],
+}
+
+impl Layer<'_> {
+    /// The layer's result; fills `lists`.
+    pub(super) fn forward(&self, lists: &mut Lists, act: Activation) -> Tensor {
+        let Heads { heads, k, n } = self.shape;
+        let _span = self.span("GAT layer", 4.0);
+        let mut y = Tensor::scratch(self.block.num_dst(), heads * n);
+        let right = RightHeads::new(self.precision, self.shape, View::rows(self.weight, heads * n));
+        let keeps = lists.keeps;
+        let mut scores = lists.scores.data_mut();
+        let mut tops = lists.tops.data_mut();
+        let mut sums = lists.sums.data_mut();
+        let mut out = y.data_mut();
+        let task = |range: Range<usize>| Task {
+            first: range.start,
+            scores: take(&mut scores, if keeps { self.edge_values(&range) } else { 0 }),
+            tops: take(&mut tops, range.len() * 2 * heads),
+            sums: take(&mut sums, if keeps { range.len() * heads * k } else { 0 }),
+            out: take(&mut out, range.len() * heads * n),
+        };
+        let tasks: Vec<_> = self.ranges().map(task).collect();
+        tasks.into_par_iter().for_each(|Task { first, scores, tops, sums, out }| {
+            let rows = tops.len() / (2 * heads);
+            let values = self.edge_values(&(first..first + rows));
+            let mut own;
+            let (sums, scores) = if keeps {
+                (sums, scores)
+            } else {
+                own = [Tensor::scratch(rows, heads * k), Tensor::scratch(values, 1)];
+                let [sums, scores] = &mut own;
+                (sums.data_mut(), scores.data_mut())
+            };
+            sum_chunk(sums, scores, tops, first, self);
+            if n > 0 {
+                product_of_rows(out, View::rows(sums, heads * k), &right);
+                bias_then(out, self.bias, |out| activation::forward(out, act));
+            }
+        });
+        y
+    }
+}
 
 multiversion! {
     /// The sums of the destinations from `first` on, the scores of their edges, and what normalizes them.
-    pub(super) fn sum_chunk(
+    fn sum_chunk(
         sums: &mut [f32],
         scores: &mut [f32],
         tops: &mut [f32],
