@@ -237,19 +237,6 @@ impl HeteroGraph {
         })
     }
 
-    /// The blocks of a batch over all edge types.
-    ///
-    /// # Errors
-    /// If a block would exceed 32-bit offsets.
-    pub fn fuse(&self, batch: &HeteroBatch) -> Result<FusedBatch> {
-        match &self.topology {
-            // Degrees in the graph would tell of edges to come.
-            HeteroTopology::Local(_) if self.temporal.is_some() => batch.fuse_alone(),
-            HeteroTopology::Local(graph) => batch.fuse(graph),
-            HeteroTopology::Partitioned(_) => batch.fuse_alone(),
-        }
-    }
-
     /// Lookups in the caches of remote features that found a row, and those that did not.
     pub fn cached(&self) -> [u64; 2] {
         let stats = self.features.iter().flatten().filter_map(|features| features.cache_stats());

@@ -231,7 +231,7 @@ impl Encoder for Heterogeneous {
     fn fetch(&self, sampled: Sampled) -> Result<(Prepared, Outputs)> {
         let Sampled { mut batch, seeds } = sampled;
         let graph = &self.graph;
-        let mut fused = graph.fuse(&batch)?;
+        let mut fused = batch.fuse_alone()?;
         let features = graph.features_of_batch(&batch.input_nodes)?;
         let ids = graph.embedding_types().map(|(number, _)| std::mem::take(&mut batch.ids[number]));
         let embedding_ids = ids.collect();

@@ -162,7 +162,7 @@ impl Layers for HeteroLayers<'_> {
         scratch: &mut HeteroScratch,
     ) -> Result<Inputs> {
         let batch = self.samplers[layer].sample(&[(of, nodes)], &[], Key::new(0), scratch)?;
-        let fused = self.graph.fuse(&batch)?;
+        let fused = batch.fuse_alone()?;
         let block = RelBlock::new(&fused.blocks[0], &fused.segments, self.graph.schema())?;
         let rows = match before {
             None => {
@@ -241,7 +241,7 @@ mod tests {
         let seeds: Vec<(usize, &[u32])> = all.iter().map(|(of, nodes)| (*of, &**nodes)).collect();
         let mut scratch = HeteroScratch::new();
         let batch = sampler.sample(&seeds, &[], Key::new(0), &mut scratch).unwrap();
-        let fused = graph.fuse(&batch).unwrap();
+        let fused = batch.fuse_alone().unwrap();
         let blocks = RelBlock::all(&fused, graph.schema()).unwrap();
         let mut tape = Tape::new(params, Mode::Eval);
         let features = graph.features(&batch.input_nodes).unwrap();
