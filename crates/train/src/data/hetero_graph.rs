@@ -8,7 +8,7 @@ use gnarl_common::rng::Key;
 use gnarl_common::{DType, Error, Result};
 use gnarl_config::{DatasetSection, RunConfig};
 use gnarl_graph::Dataset;
-use gnarl_graph::blocks::{FusedBatch, Schema};
+use gnarl_graph::blocks::Schema;
 use gnarl_nn::models::heterogeneous::Source;
 use gnarl_nn::{Tape, Tensor, Var};
 use gnarl_sample::parts::{Routes, Rule};
