@@ -62,9 +62,9 @@ impl PartAccess {
     pub(crate) fn all_features(&self, ntype: &str, width: usize) -> Result<Vec<f32>> {
         let batches = match self {
             Self::Local(part) => {
-                part.stretch(Some(ntype), Column::Features, 0, u64::MAX)?.into_iter().collect()
+                part.stretch(Some(ntype), Column::Stored, 0, u64::MAX)?.into_iter().collect()
             }
-            Self::Remote(part) => part.whole(Some(ntype), Column::Features)?,
+            Self::Remote(part) => part.whole(Some(ntype), Column::Stored)?,
         };
         match rows_of(&batches)? {
             Rows::Dense(rows) if rows.len() % width.max(1) == 0 => Ok(rows),

@@ -103,6 +103,8 @@ pub(crate) const FILES: &str = "files";
 pub enum Column {
     /// Features, widened to f32.
     Features,
+    /// Features in the type that they are stored in, if that is f16 or bf16; else as [`Column::Features`].
+    Stored,
     /// Class indices, or a row of 0 and 1.
     Label,
     /// The split of a node: 0 for none, 1 to 3 for `train`, `valid` and `test`.
@@ -176,13 +178,14 @@ pub const SPLITS: [&str; 3] = ["train", "valid", "test"];
 
 impl Column {
     /// All columns.
-    pub const ALL: [Self; 5] =
-        [Self::Features, Self::Label, Self::Split, Self::Embedding, Self::Time];
+    pub const ALL: [Self; 6] =
+        [Self::Features, Self::Stored, Self::Label, Self::Split, Self::Embedding, Self::Time];
 
     /// The name in requests.
     pub fn name(self) -> &'static str {
         match self {
             Self::Features => "features",
+            Self::Stored => "stored",
             Self::Label => "label",
             Self::Split => "split",
             Self::Embedding => "embedding",

@@ -69,7 +69,7 @@ impl RemotePart {
         nodes: Vec<u64>,
     ) -> impl FnOnce() -> Result<Rows> + Send + use<> {
         let part = self.part;
-        let command = self.gather(ntype, Column::Features);
+        let command = self.gather(ntype, Column::Stored);
         let begun = nodes_batch(&nodes).map(|about| self.client.begin(command, about));
         move || {
             let rows = begun.and_then(|reply| reply()).and_then(|batches| rows_of(&batches));

@@ -15,7 +15,7 @@ use gnarl_common::{Error, Result};
 pub(crate) use hop::{hop_batch, hop_reply};
 pub(crate) use rows::{
     embedding_batch, embedding_of, gradients_of, labels_batch, labels_of, push_batch, rows_batch,
-    rows_of, splits_batch, splits_of,
+    rows_of, splits_batch, splits_of, stored_batch,
 };
 pub(crate) use targets::{
     found_batch, found_of, keys_batch, keys_of, narrow, places_batch, triples_batch, triples_of,

@@ -1,22 +1,25 @@
 //! Node columns: one row per requested node.
 //!
-//! Dense features are a column `features` of fixed-size lists of f32; sparse ones the columns `indices`
-//! (lists of u32) and `values` (lists of f32); labels a column `label` of i32, or of fixed-size lists
+//! Dense features are a column `features` of fixed-size lists of f32, or as they are stored of f16, or of u16 that are the
+//! bits of bf16; sparse ones the columns `indices` (lists of u32) and `values` (lists of f32); labels a column `label` of i32, or of fixed-size lists
 //! of u8; splits a column `split` of u8.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Int32Type, UInt8Type, UInt32Type};
+use arrow_array::types::{Float16Type, Float32Type, Int32Type, UInt8Type, UInt16Type, UInt32Type};
 use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, Float32Array, Int32Array, ListArray, RecordBatch,
-    UInt8Array, UInt32Array, UInt64Array,
+    Array, ArrayRef, FixedSizeListArray, Float16Array, Float32Array, Int32Array, ListArray,
+    RecordBatch, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::Field;
-use gnarl_common::{Error, Result};
+use gnarl_common::{DType, Error, Result};
 use gnarl_graph::Labels;
 use gnarl_store::Rows;
+use half::slice::{HalfBitsSliceExt, HalfFloatSliceExt};
+use half::vec::HalfFloatVecExt;
+use half::{bf16, f16};
 
 use super::{arrow, batch, column, wrong};
 
@@ -36,6 +39,26 @@ pub(crate) fn rows_batch(rows: Rows, width: usize) -> Result<RecordBatch> {
             batch([("indices", list(&offsets, indices)?), ("values", list(&offsets, values)?)])
         }
     }
+}
+
+/// Encodes features of `width` values as a batch; dense ones as `exact`, a type that all of them can be given in without a
+/// change.
+pub(crate) fn stored_batch(rows: Rows, width: usize, exact: DType) -> Result<RecordBatch> {
+    let Rows::Dense(values) = &rows else { return rows_batch(rows, width) };
+    let narrow: ArrayRef = match exact {
+        DType::F16 => {
+            let mut halves = vec![f16::ZERO; values.len()];
+            halves.convert_from_f32_slice(values);
+            Arc::new(Float16Array::from(halves))
+        }
+        DType::BF16 => {
+            let mut halves = vec![bf16::ZERO; values.len()];
+            halves.convert_from_f32_slice(values);
+            Arc::new(UInt16Array::from(halves.reinterpret_into()))
+        }
+        _ => return rows_batch(rows, width),
+    };
+    batch([("features", fixed(narrow, width)?)])
 }
 
 /// Encodes embeddings of `width` values as a batch.
@@ -72,11 +95,32 @@ pub(super) fn dense(batches: &[RecordBatch], name: &str) -> Result<Vec<f32>> {
     Ok(all)
 }
 
+/// All values of dense features, in whatever type they were sent.
+fn dense_features(batches: &[RecordBatch]) -> Result<Vec<f32>> {
+    let mut all = Vec::new();
+    for batch in batches {
+        let lists = column(batch, "features")?.as_fixed_size_list_opt();
+        let values = lists.ok_or_else(|| wrong("features", "fixed-size lists"))?.values();
+        let from = all.len();
+        all.resize(from + values.len(), 0.0);
+        if let Some(values) = values.as_primitive_opt::<Float32Type>() {
+            all[from..].copy_from_slice(values.values());
+        } else if let Some(values) = values.as_primitive_opt::<Float16Type>() {
+            values.values().convert_to_f32_slice(&mut all[from..]);
+        } else if let Some(values) = values.as_primitive_opt::<UInt16Type>() {
+            values.values().reinterpret_cast::<bf16>().convert_to_f32_slice(&mut all[from..]);
+        } else {
+            return Err(wrong("features", "lists of f32, f16 or u16"));
+        }
+    }
+    Ok(all)
+}
+
 /// Decodes features from successive batches.
 pub(crate) fn rows_of(batches: &[RecordBatch]) -> Result<Rows> {
     let sparse = batches.iter().any(|batch| batch.column_by_name("values").is_some());
     if !sparse {
-        return dense(batches, "features").map(Rows::Dense);
+        return dense_features(batches).map(Rows::Dense);
     }
     let mut rows = (vec![0u64], Vec::new(), Vec::new());
     for batch in batches {
@@ -192,6 +236,21 @@ mod tests {
         for rows in [Rows::Dense(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), sparse] {
             let batch = rows_batch(rows.clone(), 2).unwrap();
             assert_eq!(rows_of(&[batch.slice(0, 1), batch.slice(1, 2)]).unwrap(), rows);
+            for exact in [DType::F16, DType::BF16, DType::F32] {
+                let batch = stored_batch(rows.clone(), 2, exact).unwrap();
+                assert_eq!(rows_of(&[batch.slice(0, 1), batch.slice(1, 2)]).unwrap(), rows);
+            }
         }
+    }
+
+    #[test]
+    fn stored_rows_take_the_bytes_of_their_type() {
+        let values: Vec<f32> = (0..4096).map(|i| (i % 500) as f32 * 0.25).collect();
+        let bytes = |exact| {
+            let batch = stored_batch(Rows::Dense(values.clone()), 64, exact).unwrap();
+            batch.column(0).to_data().child_data()[0].buffers()[0].len()
+        };
+        assert_eq!(bytes(DType::F32), 4 * 4096);
+        assert_eq!([bytes(DType::F16), bytes(DType::BF16)], [2 * 4096; 2]);
     }
 }

@@ -10,7 +10,7 @@ use gnarl_partition::PartitionedDataset;
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 use super::Description;
-use crate::codec::{labels_batch, rows_batch, splits_batch, times_batch};
+use crate::codec::{labels_batch, rows_batch, splits_batch, stored_batch, times_batch};
 use crate::command::{Column, SPLITS};
 
 /// Columns of a part's own nodes of one type, mapped.
@@ -52,7 +52,7 @@ impl Columns {
     /// The columns that can be read as a whole.
     pub fn names(&self) -> impl Iterator<Item = Column> {
         let has = |column: &Column| match column {
-            Column::Features => self.features.is_some(),
+            Column::Features | Column::Stored => self.features.is_some(),
             Column::Label => self.labels.is_some(),
             Column::Split => true,
             Column::Time => self.times.is_some(),
@@ -87,6 +87,11 @@ impl Columns {
             Column::Features => {
                 let features = self.stored()?;
                 rows_batch(features.gather(nodes)?, features.width())
+            }
+            Column::Stored => {
+                let features = self.stored()?;
+                let exact = features.exact_type();
+                stored_batch(features.gather(nodes)?, features.width(), exact)
             }
             Column::Label => {
                 labels_batch(self.labels.as_ref().ok_or_else(|| self.without(column))?, nodes)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gnarl_common::Kind;
+use gnarl_common::{DType, Kind};
 use gnarl_common::rng::Key;
 use gnarl_graph::Dataset;
 use gnarl_graph::generate::{CommunityOptions, community};
@@ -26,8 +26,14 @@ struct Cut {
 }
 
 fn cut(layout: PartLayout, algorithm: &str) -> Cut {
+    cut_of(DType::F32, layout, algorithm)
+}
+
+/// Parts of a graph whose features are stored in this type.
+fn cut_of(dtype: DType, layout: PartLayout, algorithm: &str) -> Cut {
     let dir = tempfile::tempdir().unwrap();
-    let options = CommunityOptions { nodes: 800, communities: 8, ..Default::default() };
+    let mut options = CommunityOptions { nodes: 800, communities: 8, ..Default::default() };
+    options.attributes.dtype = dtype;
     community(&options, &dir.path().join("graph")).unwrap();
     let graph = Dataset::open(dir.path().join("graph")).unwrap();
     let (algorithm, count) = (algorithm.into(), Parts::Count(PARTS));
@@ -102,6 +108,23 @@ fn rows_are_those_of_the_dataset() {
         assert_eq!(client(&server).part(1).features(&nodes).unwrap(), all.gather(&ids).unwrap());
         assert_eq!(client(&server).part(1).features(&[]).unwrap(), Rows::Dense(vec![]));
     }
+}
+
+#[test]
+fn features_travel_in_the_type_they_are_stored_in() {
+    let sent = [DType::F32, DType::F16, DType::BF16].map(|dtype| {
+        let cut = cut_of(dtype, PartLayout::EdgeCut, "spring");
+        let all = cut.graph.features("_N").unwrap().unwrap();
+        let all = MappedFeatures::new(all, Normalize::None).unwrap();
+        let server = Server::start(held(&cut.parts, &[1]), &ServerConfig::default()).unwrap();
+        let nodes = own(&cut.parts, 1);
+        let ids: Vec<u32> = nodes.iter().map(|&v| v as u32).collect();
+        assert_eq!(client(&server).part(1).features(&nodes).unwrap(), all.gather(&ids).unwrap());
+        server.traffic().sent as f64 / nodes.len() as f64
+    });
+    assert!(sent[0] > 400.0 && sent[0] < 440.0, "{sent:?}");
+    assert!(sent[1] > 200.0 && sent[1] < 240.0, "{sent:?}");
+    assert_eq!(sent[1], sent[2]);
 }
 
 #[test]
