@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gnarl_common::{DType, Kind};
 use gnarl_common::rng::Key;
+use gnarl_common::{DType, Kind};
 use gnarl_graph::Dataset;
 use gnarl_graph::generate::{CommunityOptions, community};
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
@@ -123,8 +123,7 @@ fn features_travel_in_the_type_they_are_stored_in() {
         server.traffic().sent as f64 / nodes.len() as f64
     });
     assert!(sent[0] > 400.0 && sent[0] < 440.0, "{sent:?}");
-    assert!(sent[1] > 200.0 && sent[1] < 240.0, "{sent:?}");
-    assert_eq!(sent[1], sent[2]);
+    assert!(sent[1..].iter().all(|&sent| sent > 200.0 && sent < 240.0), "{sent:?}");
 }
 
 #[test]
