@@ -62,7 +62,7 @@ impl PartAccess {
     pub(crate) fn all_features(&self, ntype: &str, width: usize) -> Result<Vec<f32>> {
         let batches = match self {
             Self::Local(part) => {
-                part.stretch(Some(ntype), Column::Stored, 0, u64::MAX)?.into_iter().collect()
+                part.stretch(Some(ntype), Column::Features, 0, u64::MAX)?.into_iter().collect()
             }
             Self::Remote(part) => part.whole(Some(ntype), Column::Stored)?,
         };
