@@ -8,7 +8,7 @@ Runs the scripts of benches/peers one after the other, adds what they print to b
 benches/page.md from that file: the last table of each section, and gnarl's share of its best peer by date. With
 `--only` the other sections keep their last tables. Graphs are generated in the work folder where it lacks them. Runs
 with a Python that has the peers; a section whose peers or data are missing, or whose script fails, is left out with a
-word. Wants a machine to itself, for about an hour and a half. For the peers' best, preload tcmalloc.
+word. Wants a machine to itself, for more than an hour. For the peers' best, preload tcmalloc.
 """
 
 import argparse
@@ -72,7 +72,7 @@ def graph(gnarl, work, name):
 
 
 def lacking(section):
-    """What a section needs and cannot find."""
+    """Modules and variables that a section needs and that are missing."""
     modules = [name for name in section.peers if importlib.util.find_spec(name) is None]
     return modules + [name for name in section.needs if name not in os.environ]
 

@@ -231,7 +231,7 @@ def flight():
 
     ids = column(0, 5, bytes([0, 3, 4, 9]))
     for part in [0, 1]:
-        for what in ["features", "label", "split", "embedding", "time"]:
+        for what in ["features", "stored", "label", "split", "embedding", "time"]:
             seed("flight", f"gather-{what}-{part}", exchange({"op": "gather", "part": part, "column": what}, ids))
     for rule in ["uniform", "exact", "labor", "weighted", "recent"]:
         sample = {"op": "sample", "part": 0, "fanout": 3, "rule": rule, "key": 7}

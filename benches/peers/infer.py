@@ -7,8 +7,8 @@
 DATASET is a directory of gnarl's with dense features, labels and a split `train`. All systems compute the same model
 over all neighbors: GraphSAGE (mean) and GCN of three layers, 256 wide, to which gnarl alone adds self loops; GAT of two
 layers, four heads of 64, without. gnarl's seconds are those of the whole command, which opens the files of a run and
-writes the logits; DGL's are those of the passes alone, over the whole graph at once, and layer by layer in batches of 4,096 nodes. Memory is the largest resident
-set of a process that did nothing else, mapped files included. Systems take turns; figures are medians. For DGL's best,
+writes the logits; DGL's are those of the passes alone, over the whole graph at once, and layer by layer in batches of
+4,096 nodes. Memory is the largest resident set of a process that did nothing else, mapped files included. Systems take turns; figures are medians. For DGL's best,
 preload tcmalloc and do not let OPENBLAS_CORETYPE narrow its matrix products.
 """
 

@@ -18,7 +18,7 @@ pub enum Command {
         /// The type of the nodes; may be left out where there is only one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ntype: Option<String>,
-        /// `features`, `label`, `split`, `embedding` or `time`.
+        /// `features`, `stored`, `label`, `split`, `embedding` or `time`.
         column: Column,
     },
     /// Updates the embeddings of the part's own nodes by the gradients that follow in a column

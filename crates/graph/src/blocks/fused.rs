@@ -18,7 +18,8 @@ pub struct FusedBatch {
     /// Blocks from the input layer to the output layer.
     ///
     /// [`NodeInfo::ids`] are dataset ids in a graph of one node type; otherwise hashes of the
-    /// type's name and the dataset id. [`NodeInfo::degrees`] are over all edge types.
+    /// type's name and the dataset id. [`NodeInfo::degrees`] are over all edge types, or over the sampled ones and 0
+    /// for nodes that are no destinations.
     pub blocks: Vec<FusedBlock>,
     /// Node types of the rows, one segment after the other.
     pub segments: Vec<Segment>,

@@ -32,17 +32,13 @@ pub(crate) fn a_b(
     let _span = product("matrix product", shape, out.len() / cols);
     let right = RightHeads::new(precision, shape, b);
     each_chunk(out, ROWS * cols, &|i, out| {
-        product_of_rows(out, a.skip(i * ROWS), &right);
+        let a = a.skip(i * ROWS);
+        match FilledRows::of(a, out.len() / cols, shape) {
+            Some(filled) => filled.product(out, a, &right, false),
+            None => right.product(out, a),
+        }
         epilogue(out);
     });
-}
-
-/// `out = a · right` head by head, on the calling thread; `out` is contiguous, and has columns. Rows of zeros stay so.
-pub(crate) fn product_of_rows(out: &mut [f32], a: View<'_>, right: &RightHeads<'_>) {
-    match FilledRows::of(a, out.len() / right.shape.cols(), right.shape) {
-        Some(filled) => filled.product(out, a, right, false),
-        None => right.product(out, a),
-    }
 }
 
 /// `out += a · b` in chunks of rows, head by head; `out` is contiguous, and of all columns.

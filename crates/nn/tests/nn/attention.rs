@@ -151,7 +151,6 @@ fn a_layer_of_many_heads_gives_what_its_parts_give() {
     };
     let train = Mode::train(Key::new(3));
     let bf16 = Mode::Train { key: Key::new(3), precision: Precision::Bf16 };
-    let ones = || Tensor::from_vec(1, DESTINATIONS, vec![1.0; DESTINATIONS]);
     let run = |mode: Mode, in_one: bool| {
         let mut tape = Tape::new(&params, mode);
         let rows = tape.leaf(x.clone());
@@ -165,7 +164,7 @@ fn a_layer_of_many_heads_gives_what_its_parts_give() {
             tape.activation(y, act)
         };
         let found = tape.value(y).data().to_vec();
-        let left = tape.dense(ones());
+        let left = tape.dense(Tensor::from_vec(1, DESTINATIONS, vec![1.0; DESTINATIONS]));
         let column = tape.dense(Tensor::from_vec(HEADS * WIDTH, 1, vec![0.5; HEADS * WIDTH]));
         let sums = tape.matmul(left, y);
         let loss = tape.matmul(sums, column);

@@ -1,8 +1,8 @@
 //! Node columns: one row per requested node.
 //!
 //! Dense features are a column `features` of fixed-size lists of f32, or as they are stored of f16, or of u16 that are the
-//! bits of bf16; sparse ones the columns `indices` (lists of u32) and `values` (lists of f32); labels a column `label` of i32, or of fixed-size lists
-//! of u8; splits a column `split` of u8.
+//! bits of bf16; sparse ones the columns `indices` (lists of u32) and `values` (lists of f32); labels a column `label` of
+//! i32, or of fixed-size lists of u8; splits a column `split` of u8.
 
 use std::sync::Arc;
 
@@ -46,14 +46,9 @@ pub(crate) fn rows_batch(rows: Rows, width: usize) -> Result<RecordBatch> {
 pub(crate) fn stored_batch(rows: Rows, width: usize, exact: DType) -> Result<RecordBatch> {
     let Rows::Dense(values) = &rows else { return rows_batch(rows, width) };
     let narrow: ArrayRef = match exact {
-        DType::F16 => {
-            let mut halves = vec![f16::ZERO; values.len()];
-            halves.convert_from_f32_slice(values);
-            Arc::new(Float16Array::from(halves))
-        }
+        DType::F16 => Arc::new(Float16Array::from(Vec::<f16>::from_f32_slice(values))),
         DType::BF16 => {
-            let mut halves = vec![bf16::ZERO; values.len()];
-            halves.convert_from_f32_slice(values);
+            let halves = Vec::<bf16>::from_f32_slice(values);
             Arc::new(UInt16Array::from(halves.reinterpret_into()))
         }
         _ => return rows_batch(rows, width),
@@ -101,14 +96,13 @@ fn dense_features(batches: &[RecordBatch]) -> Result<Vec<f32>> {
     for batch in batches {
         let lists = column(batch, "features")?.as_fixed_size_list_opt();
         let values = lists.ok_or_else(|| wrong("features", "fixed-size lists"))?.values();
-        let from = all.len();
-        all.resize(from + values.len(), 0.0);
+        // The type comes first: lists of others have a length that no bytes stand for.
         if let Some(values) = values.as_primitive_opt::<Float32Type>() {
-            all[from..].copy_from_slice(values.values());
+            all.extend_from_slice(values.values());
         } else if let Some(values) = values.as_primitive_opt::<Float16Type>() {
-            values.values().convert_to_f32_slice(&mut all[from..]);
+            all.extend(values.values().to_f32_vec());
         } else if let Some(values) = values.as_primitive_opt::<UInt16Type>() {
-            values.values().reinterpret_cast::<bf16>().convert_to_f32_slice(&mut all[from..]);
+            all.extend(values.values().reinterpret_cast::<bf16>().to_f32_vec());
         } else {
             return Err(wrong("features", "lists of f32, f16 or u16"));
         }
@@ -240,6 +234,17 @@ mod tests {
                 let batch = stored_batch(rows.clone(), 2, exact).unwrap();
                 assert_eq!(rows_of(&[batch.slice(0, 1), batch.slice(1, 2)]).unwrap(), rows);
             }
+        }
+    }
+
+    #[test]
+    fn features_of_other_types_are_refused() {
+        let null: ArrayRef = Arc::new(arrow_array::NullArray::new(4));
+        let wide: ArrayRef = Arc::new(UInt32Array::from(vec![1, 2, 3, 4]));
+        for values in [null, wide] {
+            let batch = batch([("features", fixed(values, 2).unwrap())]).unwrap();
+            let error = rows_of(&[batch]).unwrap_err().to_string();
+            assert!(error.contains("lists of f32, f16 or u16"), "{error}");
         }
     }
 

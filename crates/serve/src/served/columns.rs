@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use gnarl_common::{Buf, Error, IdMap, Result};
+use gnarl_common::{Buf, DType, Error, IdMap, Result};
 use gnarl_graph::times::node_times;
 use gnarl_graph::{Dataset, Labels};
 use gnarl_partition::PartitionedDataset;
@@ -52,7 +52,9 @@ impl Columns {
     /// The columns that can be read as a whole.
     pub fn names(&self) -> impl Iterator<Item = Column> {
         let has = |column: &Column| match column {
-            Column::Features | Column::Stored => self.features.is_some(),
+            Column::Features => self.features.is_some(),
+            // Features of f32 are there already.
+            Column::Stored => self.features.as_ref().is_some_and(|f| f.exact_type() != DType::F32),
             Column::Label => self.labels.is_some(),
             Column::Split => true,
             Column::Time => self.times.is_some(),

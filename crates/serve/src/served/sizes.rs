@@ -22,6 +22,7 @@ impl ServedPart {
     pub(crate) fn row_bytes(&self, ntype: Option<&str>, column: Column) -> Result<u64> {
         let own = self.of(ntype)?;
         Ok(match column {
+            // Stored values are widened on their way.
             Column::Features | Column::Stored => {
                 let stored = own.stored()?;
                 match stored.is_sparse() {

@@ -14,10 +14,7 @@ use crate::kernel::products::add_in_order;
 use crate::kernel::row_source::add_scaled;
 use crate::kernel::spans::over_edges;
 use crate::kernel::{multiversion, prefetch};
-use crate::ops::attend::{AHEAD, distances, leaky};
-
-/// Sources per task.
-const SOURCES: usize = 128;
+use crate::ops::attend::{AHEAD, ROWS, distances, leaky};
 
 /// Gradients that those of the inputs are made of.
 struct Gradients {
@@ -107,8 +104,8 @@ impl Layer<'_> {
         let Heads { heads, k, .. } = self.shape;
         let _span = over_edges("attention (gradient)", self.block.num_edges(), heads * k, 2.0);
         let mut to_x = Tensor::scratch(self.block.num_src(), k);
-        each_chunk(to_x.data_mut(), SOURCES * k.max(1), &|i, out| {
-            source_chunk(out, i * SOURCES, found, self)
+        each_chunk(to_x.data_mut(), ROWS * k.max(1), &|i, out| {
+            source_chunk(out, i * ROWS, found, self)
         });
         to_x
     }

@@ -10,7 +10,6 @@ use crate::kernel::elementwise::bias_then;
 use crate::kernel::gemm::{Heads, View};
 use crate::kernel::head_rows::{add_rows, dots};
 use crate::kernel::precision::RightHeads;
-use crate::kernel::products::product_of_rows;
 use crate::kernel::{multiversion, prefetch};
 use crate::ops::activation::{self, Activation};
 use crate::ops::attend::{AHEAD, exponentials, leaky};
@@ -58,7 +57,7 @@ impl Layer<'_> {
             };
             sum_chunk(sums, scores, tops, first, self);
             if n > 0 {
-                product_of_rows(out, View::rows(sums, heads * k), &right);
+                right.product(out, View::rows(sums, heads * k));
                 bias_then(out, self.bias, |out| activation::forward(out, act));
             }
         });

@@ -23,7 +23,7 @@ use crate::kernel::products::add_at_b;
 use crate::ops::activation::{Activation, Saved};
 use crate::{ParamId, Tape, Tensor, Var};
 
-/// Most bytes of the sums of a task, for the second-level cache.
+/// Bytes that the sums of a task are to have, for the second-level cache.
 const SUMS: usize = 512 << 10;
 /// Fewest and most destinations of a task, of which each has a partial gradient of the score vectors.
 const ROWS: (usize, usize) = (80, 128);
