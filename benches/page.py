@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The benchmark page: gnarl beside its peers, with floors, and a history by date.
 
-    cargo build --profile dist --features metis
+    cargo build --profile dist
     benches/page.py target/dist/gnarl WORK_FOLDER [--only SECTION...]
 
 Runs the scripts of benches/peers one after the other, adds what they print to benches/history.jsonl, and writes
@@ -107,11 +107,11 @@ def commit():
     return f"{name}, changed" if changed else name
 
 
-def record(name, text):
+def record(name, text, of_commit):
     """A line of the history."""
     return {
         "date": datetime.date.today().isoformat(),
-        "commit": commit(),
+        "commit": of_commit,
         "machine": machine(),
         "section": name,
         "table": text,
@@ -188,6 +188,8 @@ def main():
     asked = parser.parse_args()
     gnarl, work = asked.gnarl.resolve(), asked.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
+    # That of the checkout when the figures are begun, from which gnarl is taken to be built.
+    of_commit = commit()
     for name in asked.only:
         section = SECTIONS[name]
         if missing := lacking(section):
@@ -199,7 +201,7 @@ def main():
         except subprocess.CalledProcessError as error:
             print(f"{name}: left out: {error}", file=sys.stderr)
             continue
-        line = json.dumps(record(name, table))
+        line = json.dumps(record(name, table, of_commit))
         with HISTORY.open("a") as file:
             file.write(line + "\n")
         history = [json.loads(line) for line in HISTORY.read_text().splitlines()]

@@ -24,6 +24,14 @@ pub(crate) fn dots(out: &mut [f32], row: &[f32], vectors: &[f32]) {
     }
 }
 
+/// `a · b`.
+#[inline(always)]
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut out = [0.0];
+    dots_of::<1>(&mut out, a, b);
+    out[0]
+}
+
 #[inline(always)]
 fn dots_of<const H: usize>(out: &mut [f32], row: &[f32], vectors: &[f32]) {
     let k = row.len();
@@ -46,7 +54,7 @@ fn dots_of<const H: usize>(out: &mut [f32], row: &[f32], vectors: &[f32]) {
 
 /// The sum of lanes, by halves.
 #[inline(always)]
-pub(crate) fn sum(mut lanes: [f32; LANES]) -> f32 {
+fn sum(mut lanes: [f32; LANES]) -> f32 {
     let mut half = LANES / 2;
     while half > 0 {
         for lane in 0..half {

@@ -2,7 +2,7 @@
 
 use super::edge::by_destination;
 use crate::kernel::chunks::each_chunk;
-use crate::kernel::head_rows::sum;
+use crate::kernel::head_rows::dot;
 use crate::kernel::row_source::add_scaled;
 use crate::kernel::spans::over_edges;
 use crate::kernel::{multiversion, prefetch};
@@ -182,19 +182,4 @@ multiversion! {
             }
         }
     }
-}
-
-/// The dot product in sixteen interleaved sums, so that it vectorizes.
-#[inline(always)]
-pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    const LANES: usize = 16;
-    let mut sums = [0.0f32; LANES];
-    let (a, b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
-    for (a, b) in a.zip(b) {
-        for i in 0..LANES {
-            sums[i] += a[i] * b[i];
-        }
-    }
-    sum(sums) + rest
 }

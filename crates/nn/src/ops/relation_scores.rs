@@ -181,7 +181,7 @@ multiversion! {
             for (&source, out) in lists.sources(list).iter().zip(&mut rows) {
                 let row = x.row(source as usize);
                 for (h, out) in out.iter_mut().enumerate() {
-                    *out = super::heads::dot(row, vectors.row(first + h));
+                    *out = crate::kernel::head_rows::dot(row, vectors.row(first + h));
                 }
             }
         }

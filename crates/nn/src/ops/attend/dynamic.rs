@@ -11,10 +11,10 @@ use super::kept::Kept;
 use super::{AHEAD, Drawn, EdgeAttention, ROWS, exponentials, leaky, parts};
 use crate::kernel::chunks::each_chunk;
 use crate::kernel::elementwise;
+use crate::kernel::head_rows::dot;
 use crate::kernel::row_source::add_scaled;
 use crate::kernel::spans::over_edges;
 use crate::kernel::{multiversion, prefetch};
-use crate::ops::heads::dot;
 use crate::{ParamId, Tape, Tensor, Var};
 
 /// Values that are summed up beside each other.

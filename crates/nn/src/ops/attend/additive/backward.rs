@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Coefficients, Shape};
 use crate::Tensor;
+use crate::kernel::head_rows::dot;
 use crate::kernel::row_source::add_scaled;
 use crate::kernel::{math, multiversion, prefetch};
 use crate::ops::attend::{AHEAD, SCORES_AHEAD, distances, leaky};
-use crate::ops::heads::dot;
 
 /// Edges of a source whose coefficients are computed at a time.
 const RUN: usize = 64;
