@@ -218,6 +218,8 @@ fn list(offsets: &OffsetBuffer<i32>, values: ArrayRef) -> Result<ArrayRef> {
 
 #[cfg(test)]
 mod tests {
+    use arrow_schema::DataType;
+
     use super::*;
 
     #[test]
@@ -239,10 +241,12 @@ mod tests {
 
     #[test]
     fn features_of_other_types_are_refused() {
-        let null: ArrayRef = Arc::new(arrow_array::NullArray::new(4));
-        let wide: ArrayRef = Arc::new(UInt32Array::from(vec![1, 2, 3, 4]));
-        for values in [null, wide] {
-            let batch = batch([("features", fixed(values, 2).unwrap())]).unwrap();
+        let field = Arc::new(Field::new_list_field(DataType::Null, true));
+        let null = Arc::new(arrow_array::NullArray::new(4));
+        let null = FixedSizeListArray::try_new(field, 2, null, None).unwrap();
+        let wide = fixed(Arc::new(UInt32Array::from(vec![1, 2, 3, 4])), 2).unwrap();
+        for lists in [Arc::new(null) as ArrayRef, wide] {
+            let batch = batch([("features", lists)]).unwrap();
             let error = rows_of(&[batch]).unwrap_err().to_string();
             assert!(error.contains("lists of f32, f16 or u16"), "{error}");
         }
