@@ -30,6 +30,12 @@ impl Mode {
         Self::Train { key, precision: Precision::F32 }
     }
 
+    /// The key of random operation `number` of a step, counted from 1, or `None` outside training.
+    pub fn key(self, number: u64) -> Option<Key> {
+        let Self::Train { key, .. } = self else { return None };
+        Some(key.with(number))
+    }
+
     /// Precision of products: in evaluation f32.
     fn precision(self) -> Precision {
         match self {
@@ -305,9 +311,8 @@ impl<'b> Tape<'b> {
 
     /// The key of the next random operation, or `None` outside training.
     pub(crate) fn next_key(&mut self) -> Option<Key> {
-        let Mode::Train { key, .. } = self.mode else { return None };
-        self.draws += 1;
-        Some(key.with(self.draws))
+        self.skip_draws(1);
+        self.mode.key(self.draws)
     }
 
     fn push_node(&mut self, value: Value, needs_grad: bool, backward: Option<Backward<'b>>) -> Var {

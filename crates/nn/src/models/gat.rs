@@ -137,6 +137,7 @@ impl StagedLayer for Gat {
             width: self.heads.width,
             slope: self.attention.slope(),
             self_loops: self.attention.self_loops(),
+            dropout: self.attention.dropout(),
         })
     }
 
@@ -198,7 +199,7 @@ impl Layer for Gat {
         after.drop(tape, looped, y)
     }
 
-    fn inference_stages(stack: &Stack<Self>, sparse: bool) -> Option<Box<dyn Stages + '_>> {
+    fn scored_stages(stack: &Stack<Self>, sparse: bool) -> Option<Box<dyn Stages + '_>> {
         let of_nodes = stack.layers.iter().all(|layer| layer.edges.is_none());
         of_nodes.then(|| Box::new(StackStages { stack, sparse }) as Box<dyn Stages>)
     }

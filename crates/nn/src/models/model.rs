@@ -32,8 +32,8 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// The model as row-wise stages for inference, whose passes may read whole rows.
-    fn inference_stages(&self, sparse: bool) -> Option<Box<dyn Stages + '_>> {
+    /// The model as row-wise stages of inference and of training in chunks, whose passes may read scores beside the messages.
+    fn scored_stages(&self, sparse: bool) -> Option<Box<dyn Stages + '_>> {
         self.stages(sparse)
     }
 

@@ -48,8 +48,8 @@ pub(super) trait Layer: Send + Sync {
         None
     }
 
-    /// A stack of this layer as stages for inference, see [`Model::inference_stages`].
-    fn inference_stages(stack: &Stack<Self>, sparse: bool) -> Option<Box<dyn Stages + '_>>
+    /// A stack of this layer as stages, see [`Model::scored_stages`].
+    fn scored_stages(stack: &Stack<Self>, sparse: bool) -> Option<Box<dyn Stages + '_>>
     where
         Self: Sized,
     {
@@ -132,8 +132,8 @@ impl<L: Layer> Model for Stack<L> {
         L::stages(self, sparse)
     }
 
-    fn inference_stages(&self, sparse: bool) -> Option<Box<dyn Stages + '_>> {
-        L::inference_stages(self, sparse)
+    fn scored_stages(&self, sparse: bool) -> Option<Box<dyn Stages + '_>> {
+        L::scored_stages(self, sparse)
     }
 
     fn is_layered(&self, sparse: bool) -> bool {

@@ -44,7 +44,8 @@ pub enum Pass {
     Max,
     /// Weighted sum over neighbors.
     Linear(Linear),
-    /// Sum over neighbors weighted by attention, which reads whole rows: of inference alone.
+    /// Sum over neighbors weighted by attention, whose scores follow the messages in a row: of inference, and of training
+    /// in chunks.
     Attention(Attention),
 }
 
@@ -62,6 +63,14 @@ pub struct Linear {
 impl Pass {
     pub(super) fn once(operator: Operator) -> Self {
         Self::Linear(Linear { operator, times: 1, teleport: 0.0 })
+    }
+
+    /// Number of random keys that it draws.
+    pub fn draws(self) -> u64 {
+        match self {
+            Self::Attention(_) => 1,
+            Self::Max | Self::Linear(_) => 0,
+        }
     }
 
     /// Width of what arrives where so many columns are sent.

@@ -26,6 +26,8 @@ pub struct Attention {
     pub slope: f32,
     /// True if destinations attend to themselves, too.
     pub self_loops: bool,
+    /// Probability that a coefficient is dropped in training.
+    pub dropout: f32,
 }
 
 impl Attention {
@@ -62,7 +64,7 @@ impl Attention {
         let of_source = tape.slice_cols(x, messages, self.heads);
         let own = tape.head_rows(x, block.num_dst());
         let of_destination = tape.slice_cols(own, messages + self.heads, self.heads);
-        let attention = EdgeAttention { slope: self.slope, dropout: 0.0 };
+        let attention = EdgeAttention { slope: self.slope, dropout: self.dropout };
         tape.attend(block, z, (of_source, of_destination), attention)
     }
 }
@@ -77,7 +79,7 @@ multiversion! {
         lists: RowLists<'_>,
         of: Attention,
     ) {
-        let Attention { heads, width, slope, self_loops } = of;
+        let Attention { heads, width, slope, self_loops, .. } = of;
         let messages = heads * width;
         let scores = |row: u32| &rows.get(row as usize)[messages..];
         let mut weights = Vec::new();
@@ -153,7 +155,7 @@ mod tests {
         let block = Block::new(9, indptr.clone(), indices.clone(), None, Arc::new(nodes));
         let params = ParamsBuilder::new(Key::new(0)).build();
         for self_loops in [true, false] {
-            let of = Attention { heads: 3, width: 5, slope: 0.2, self_loops };
+            let of = Attention { heads: 3, width: 5, slope: 0.2, self_loops, dropout: 0.0 };
             let values: Vec<f32> =
                 (0..9 * of.cols()).map(|i| 2.0 * Key::new(4).normal(i as u64) as f32).collect();
             let mut tape = Tape::new(&params, Mode::Eval);

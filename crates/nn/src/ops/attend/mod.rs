@@ -7,6 +7,7 @@ mod additive;
 mod dynamic;
 mod inputs;
 mod kept;
+pub mod slice;
 
 use gnarl_common::rng::Key;
 use gnarl_graph::blocks::Block;

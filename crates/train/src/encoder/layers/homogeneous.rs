@@ -51,7 +51,7 @@ pub(in crate::encoder) fn infer(
     });
     // Stages send projections of hidden rows, not the rows.
     let staged =
-        (output == Output::Last).then(|| model.inference_stages(features.is_sparse())).flatten();
+        (output == Output::Last).then(|| model.scored_stages(features.is_sparse())).flatten();
     if let Some(stages) = staged {
         let layers = StagedLayers::new(stages, params, (graph, features), width)?;
         return course.run((&layers, &names), &wanted, budget, keep);

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use gnarl_common::threads::even_share;
+use gnarl_nn::heads_in;
 
 /// The layout that all ranks agree on.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +16,23 @@ pub(super) struct Layout {
     pub row_blocks: usize,
     /// Maximum columns of a column block.
     pub column_block: usize,
+}
+
+/// The columns of rows that are sent or received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Columns {
+    /// Columns that ranks and column blocks share.
+    pub split: usize,
+    /// Number of heads that these columns make up, if scores follow them: one a head as a source, and then one as a
+    /// destination. Every column block has the scores of the heads that its columns belong to.
+    pub heads: usize,
+}
+
+impl Columns {
+    /// Columns without scores.
+    pub fn plain(split: usize) -> Self {
+        Self { split, heads: 0 }
+    }
 }
 
 impl Layout {
@@ -30,16 +48,28 @@ impl Layout {
         rows.start + row_block.start..rows.start + row_block.end
     }
 
-    /// Column blocks of each rank's slice of `cols` columns: equally many on all ranks, some of
-    /// them perhaps empty.
-    pub fn column_blocks(&self, cols: usize) -> usize {
-        cols.div_ceil(self.ranks).div_ceil(self.column_block).max(1)
+    /// Column blocks of each rank's slice: equally many on all ranks, some of them perhaps empty.
+    pub fn column_blocks(&self, columns: Columns) -> usize {
+        columns.split.div_ceil(self.ranks).div_ceil(self.column_block).max(1)
     }
 
-    /// Columns of a rank's column block.
-    pub fn columns(&self, cols: usize, rank: usize, column_block: usize) -> Range<usize> {
+    /// A rank's column block of so many columns that are shared.
+    pub fn split(&self, cols: usize, rank: usize, column_block: usize) -> Range<usize> {
         let own = even_share(cols, rank, self.ranks);
-        let column_block = even_share(own.len(), column_block, self.column_blocks(cols));
+        let column_blocks = self.column_blocks(Columns::plain(cols));
+        let column_block = even_share(own.len(), column_block, column_blocks);
         own.start + column_block.start..own.start + column_block.end
+    }
+
+    /// The columns of a rank's column block, and those of the scores in it.
+    pub fn columns(&self, columns: Columns, rank: usize, column_block: usize) -> Vec<Range<usize>> {
+        let Columns { split, heads } = columns;
+        let own = self.split(split, rank, column_block);
+        if heads == 0 {
+            return vec![own];
+        }
+        let of = heads_in(&own, split / heads);
+        let scores = |first: usize| first + of.start..first + of.end;
+        vec![own, scores(split), scores(split + heads)]
     }
 }

@@ -21,8 +21,12 @@ pub(super) enum Place {
 /// Some columns of some adjacent rows. Values that were never written are 0.
 pub(super) struct Matrix {
     rows: Range<usize>,
-    /// Widths of successive column blocks.
+    /// The columns of each column block. Columns that several have are sums of what they have.
+    blocks: Vec<Vec<Range<usize>>>,
+    /// Number of values of a row in each.
     widths: Vec<usize>,
+    /// Number of all columns.
+    cols: usize,
     store: Store,
 }
 
@@ -34,11 +38,14 @@ enum Store {
 }
 
 impl Matrix {
-    /// The `rows` of column blocks of these `widths`.
+    /// The `rows` of column blocks with these columns.
     ///
     /// # Errors
     /// If the file cannot be created.
-    pub fn new(place: &Place, rows: Range<usize>, widths: Vec<usize>) -> Result<Self> {
+    pub fn new(place: &Place, rows: Range<usize>, blocks: Vec<Vec<Range<usize>>>) -> Result<Self> {
+        let width = |of: &Vec<Range<usize>>| of.iter().map(Range::len).sum();
+        let widths: Vec<usize> = blocks.iter().map(width).collect();
+        let cols = blocks.iter().flatten().map(|range| range.end).max().unwrap_or(0);
         let store = match place {
             Place::Memory => Store::Memory(
                 widths.iter().map(|&cols| Tensor::scratch(rows.len(), cols)).collect(),
@@ -50,11 +57,16 @@ impl Matrix {
                 Store::Disk { file: Mutex::new(file), dir: dir.clone() }
             }
         };
-        Ok(Self { rows, widths, store })
+        Ok(Self { rows, blocks, widths, cols, store })
     }
 
     /// Number of columns of all blocks.
     pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Number of values of a row in all blocks.
+    pub fn values(&self) -> usize {
         self.widths.iter().sum()
     }
 
@@ -117,29 +129,39 @@ impl Matrix {
 
     /// Reads all columns of `rows`.
     pub fn row_block(&self, rows: Range<usize>) -> Result<Tensor> {
-        let (cols, mut first) = (self.cols(), 0);
-        let mut all = Tensor::scratch(rows.len(), cols);
-        for (column_block, &width) in self.widths.iter().enumerate() {
-            if width == cols {
-                self.read(column_block, rows.start, all.data_mut())?;
-            } else if width > 0 {
-                let mut part = Tensor::scratch(rows.len(), width);
-                self.read(column_block, rows.start, part.data_mut())?;
-                let rows = all.data_mut().chunks_exact_mut(cols).zip(part.data().chunks(width));
-                rows.for_each(|(all, part)| all[first..first + width].copy_from_slice(part));
+        let cols = self.cols();
+        if let [one] = &self.blocks[..]
+            && one[..] == [0..cols]
+        {
+            let mut all = Tensor::scratch(rows.len(), cols);
+            self.read(0, rows.start, all.data_mut())?;
+            return Ok(all);
+        }
+        let mut all = Tensor::zeros(rows.len(), cols);
+        for (column_block, ranges) in self.blocks.iter().enumerate() {
+            let width = self.widths[column_block];
+            if width == 0 {
+                continue;
             }
-            first += width;
+            let mut part = Tensor::scratch(rows.len(), width);
+            self.read(column_block, rows.start, part.data_mut())?;
+            let rows = all.data_mut().chunks_exact_mut(cols).zip(part.data().chunks_exact(width));
+            for (all, mut part) in rows {
+                for range in ranges {
+                    let (own, rest) = part.split_at(range.len());
+                    all[range.clone()].iter_mut().zip(own).for_each(|(all, part)| *all += part);
+                    part = rest;
+                }
+            }
         }
         Ok(all)
     }
 
     /// Writes all columns of rows from `first` on.
     pub fn write_piece(&mut self, first: usize, values: &Tensor) -> Result<()> {
-        let mut start = 0;
         for column_block in 0..self.column_blocks() {
-            let width = self.widths[column_block];
-            self.write(column_block, first, columns(values, start..start + width).data())?;
-            start += width;
+            let part = columns(values, &self.blocks[column_block]);
+            self.write(column_block, first, part.data())?;
         }
         Ok(())
     }
@@ -169,15 +191,21 @@ impl Matrix {
 }
 
 /// Some columns of all rows of `values`; not copied if they are all.
-pub(super) fn columns(values: &Tensor, range: Range<usize>) -> Tensor {
-    if range == (0..values.cols()) {
+pub(super) fn columns(values: &Tensor, ranges: &[Range<usize>]) -> Tensor {
+    if *ranges == [0..values.cols()] {
         return values.clone();
     }
-    let mut part = Tensor::scratch(values.rows(), range.len());
-    if !range.is_empty() {
-        let rows = part.data_mut().chunks_exact_mut(range.len());
-        let all = values.data().chunks_exact(values.cols());
-        rows.zip(all).for_each(|(part, all)| part.copy_from_slice(&all[range.clone()]));
+    let width = ranges.iter().map(Range::len).sum();
+    let mut part = Tensor::scratch(values.rows(), width);
+    if width > 0 {
+        let rows = part.data_mut().chunks_exact_mut(width);
+        for (mut part, all) in rows.zip(values.data().chunks_exact(values.cols())) {
+            for range in ranges {
+                let (own, rest) = part.split_at_mut(range.len());
+                own.copy_from_slice(&all[range.clone()]);
+                part = rest;
+            }
+        }
     }
     part
 }
@@ -190,7 +218,7 @@ mod tests {
     fn panels_and_pieces_are_the_same_values_in_memory_and_on_disk() {
         let dir = tempfile::tempdir().unwrap();
         for place in [Place::Memory, Place::Disk(dir.path().into())] {
-            let mut matrix = Matrix::new(&place, 10..17, vec![2, 0, 3]).unwrap();
+            let mut matrix = Matrix::new(&place, 10..17, vec![vec![0..2], vec![], vec![2..5]]).unwrap();
             let value = |row: usize, col: usize| (10 * row + col) as f32;
             let rows = |rows: Range<usize>, cols: Range<usize>| {
                 let all = rows.clone().flat_map(|r| cols.clone().map(move |c| value(r, c)));

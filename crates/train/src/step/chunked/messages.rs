@@ -1,12 +1,11 @@
-//! Message passing over a column block of all nodes, forward or backward.
+//! A pass of messages of one step, forward or backward.
 
-use gnarl_nn::Tensor;
-use gnarl_nn::models::stages::Linear;
-use gnarl_nn::ops::pass::Passing;
-use rayon::prelude::*;
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 
-/// Values per task of elementwise work.
-const CHUNK: usize = 1 << 14;
+use super::layout::{Columns, Layout};
+use super::passes::{ColumnPass, Part};
+use super::schedule::Wire;
 
 /// Forward or backward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,71 +14,45 @@ pub(super) enum Direction {
     Backward,
 }
 
-/// `linear.times` propagations, or their gradients: `H ← (1 - α) P H + α H⁰`.
-pub(super) struct Messages<'m, 'b> {
-    pub passing: &'m Passing<'b>,
-    pub linear: Linear,
+/// A pass in one of its directions.
+pub(super) struct Messages<'m> {
+    pub pass: &'m dyn ColumnPass,
     pub direction: Direction,
+    /// Key of its random draws.
+    pub key: Option<Key>,
+    /// What was sent forward, if the backward pass reads it.
+    pub sent: Option<&'m Wire>,
 }
 
-/// Column block of all nodes before the last propagation.
-pub(super) struct Part {
-    x: Tensor,
-    /// The teleport term of the result.
-    carried: Option<Tensor>,
-}
+impl<'m> Messages<'m> {
+    /// The columns of what arrives where these are passed.
+    pub fn arriving(&self, from: Columns) -> Columns {
+        let heads = match self.direction {
+            Direction::Forward => 0,
+            Direction::Backward => self.pass.heads(),
+        };
+        Columns { heads, ..from }
+    }
 
-impl Messages<'_, '_> {
-    /// All propagations but the last.
-    pub fn begin(&self, mut x: Tensor) -> Part {
-        let (alpha, times) = (self.linear.teleport, self.linear.times);
-        let mut carried = (alpha > 0.0).then(|| scaled(&x, alpha));
-        for _ in 1..times {
-            let mut y = Tensor::scratch(x.rows(), x.cols());
-            self.once(&x, 0, y.data_mut());
-            x = y;
-            if let Some(carried) = &mut carried {
-                scale(x.data_mut(), 1.0 - alpha);
-                match self.direction {
-                    Direction::Forward => add(x.data_mut(), carried.data(), 1.0),
-                    Direction::Backward => add(carried.data_mut(), x.data(), alpha),
-                }
+    /// Passes column block `column_block` of the columns `from`, but for the last step.
+    ///
+    /// # Errors
+    /// Those of files.
+    pub fn begin(
+        &self,
+        layout: &Layout,
+        from: &Wire,
+        column_block: usize,
+    ) -> Result<Box<dyn Part + 'm>> {
+        let columns = layout.split(from.columns.split, layout.rank, column_block);
+        let given = from.matrix.column_block(column_block)?;
+        let pass = self.pass;
+        Ok(match self.direction {
+            Direction::Forward => pass.forward(columns, self.key, given),
+            Direction::Backward => {
+                let sent = self.sent.map(|sent| sent.matrix.column_block(column_block));
+                pass.backward(columns, self.key, sent.transpose()?, given)
             }
-        }
-        Part { x, carried }
+        })
     }
-
-    /// The last propagation: the rows from `first` on, as many as fit into `out`.
-    pub fn end(&self, part: &Part, first: usize, out: &mut [f32]) {
-        self.once(&part.x, first, out);
-        if let Some(carried) = &part.carried {
-            scale(out, 1.0 - self.linear.teleport);
-            let start = first * part.x.cols();
-            add(out, &carried.data()[start..start + out.len()], 1.0);
-        }
-    }
-
-    fn once(&self, x: &Tensor, first: usize, out: &mut [f32]) {
-        match self.direction {
-            Direction::Forward => self.passing.forward(x.data(), x.cols(), first, out),
-            Direction::Backward => self.passing.backward(x.data(), x.cols(), first, out),
-        }
-    }
-}
-
-fn scaled(x: &Tensor, by: f32) -> Tensor {
-    let mut y = Tensor::scratch(x.rows(), x.cols());
-    y.data_mut().copy_from_slice(x.data());
-    scale(y.data_mut(), by);
-    y
-}
-
-fn scale(values: &mut [f32], by: f32) {
-    values.par_chunks_mut(CHUNK).for_each(|chunk| chunk.iter_mut().for_each(|v| *v *= by));
-}
-
-/// `values += by * others`.
-fn add(values: &mut [f32], others: &[f32], by: f32) {
-    let chunks = values.par_chunks_mut(CHUNK).zip(others.par_chunks(CHUNK));
-    chunks.for_each(|(v, o)| v.iter_mut().zip(o).for_each(|(v, o)| *v += by * o));
 }

@@ -10,6 +10,7 @@ mod comm_thread;
 mod layout;
 mod matrix;
 mod messages;
+mod passes;
 mod plan;
 mod program;
 mod saved;

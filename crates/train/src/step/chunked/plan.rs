@@ -10,6 +10,7 @@ use gnarl_config::TensorSection;
 use gnarl_graph::blocks::Block;
 use gnarl_nn::models::Stages;
 use gnarl_nn::models::stages::{Incoming, Pass};
+use gnarl_nn::ops::list_attention::Attention;
 use gnarl_nn::{Mode, Params, SparseRows, Tape, Tensor};
 
 use super::layout::Layout;
@@ -83,9 +84,10 @@ impl Plan {
         if rows >= FEWEST.min(longest) {
             return Ok(Self::of(section, means, Place::Memory, row_blocks(rows), usize::MAX, free));
         }
-        let (rows, column_block) = (available / 2 / need.row, available / 2 / need.column);
+        let rows = available / 2 / need.row;
+        let column_block = need.largest_block(available / 2);
         if rows < FEWEST.min(longest) || column_block == 0 {
-            let least = need.fixed + 8 * (FEWEST * need.row).max(need.column) / 3;
+            let least = need.fixed + 8 * (FEWEST * need.row).max(need.of_block(1)) / 3;
             let least = ByteSize((least * means.neighbors) as u64);
             return Err(Error::usage(format!("invalid tensor.memory '{memory}': too little"))
                 .hint(format!("the graph and one column of all nodes require {least}")));
@@ -130,8 +132,46 @@ struct Need {
     in_memory: usize,
     /// Per row of a row block.
     row: usize,
-    /// Per column of a column block.
+    /// What each pass has of a column block in memory.
+    passes: Vec<PassNeed>,
+    nodes: usize,
+    /// Most columns that are sent.
+    widest: usize,
+}
+
+/// Values of all nodes that a pass has in memory.
+struct PassNeed {
+    /// For each column of a block.
     column: usize,
+    /// For each head that has columns in a block.
+    head: usize,
+    /// Columns of a head.
+    width: usize,
+}
+
+impl PassNeed {
+    /// The sent columns, and in attention's backward pass their gradients; the scores that are sent with them, a copy of
+    /// those of sources, and five values a destination.
+    fn of(pass: Pass) -> Self {
+        match pass {
+            Pass::Attention(attention) => Self { column: 2, head: 8, width: attention.width },
+            Pass::Linear(linear) if linear.times > 1 => Self { column: 4, head: 0, width: 1 },
+            Pass::Linear(_) | Pass::Max => Self { column: 1, head: 0, width: 1 },
+        }
+    }
+
+    /// Values of a node in a block of so many columns.
+    fn values(&self, columns: usize) -> usize {
+        self.column * columns + self.head * touched(columns, self.width)
+    }
+}
+
+/// Most heads of `width` columns that so many successive columns belong to.
+fn touched(columns: usize, width: usize) -> usize {
+    match columns {
+        0 => 0,
+        columns => (columns - 1).div_ceil(width.max(1)) + 1,
+    }
 }
 
 impl Need {
@@ -141,19 +181,42 @@ impl Need {
         let largest = |of: &[usize]| of.iter().copied().max().unwrap_or(0);
         let (sent, kept) = (largest(&widths.sent), largest(&widths.kept));
         let saved: usize = widths.sent.iter().chain(&widths.kept).sum();
-        let repeats = (0..model.passes()).any(|index| match model.pass(index) {
-            Pass::Linear(linear) => linear.times > 1,
-            Pass::Max | Pass::Attention(_) => false,
-        });
+        // What attention sent is there for its backward pass, too.
+        let scored = |index| match model.pass(index) {
+            Pass::Attention(Attention { heads, width, .. }) => {
+                let own = (heads * width).div_ceil(*ranks);
+                let own_heads = touched(own, width).min(heads);
+                (own + 2 * own_heads, 10 * own_heads)
+            }
+            Pass::Linear(_) | Pass::Max => (0, 0),
+        };
+        let scored = (0..model.passes()).map(scored);
+        let sent_again: usize = scored.clone().map(|(sent, _)| sent).sum();
+        let scores = scored.map(|(_, scores)| scores).max().unwrap_or(0);
+        let slices = 2 * sent.div_ceil(*ranks) + sent_again + scores;
         let judged = means.evaluated * widths.out * 2;
         let weights = 6 * params.len();
         let parcels = if *ranks > 1 { 4 * sent } else { 0 };
         Self {
             fixed: BASE + block.bytes() + 4 * (8 * nodes + judged + weights),
-            in_memory: 4 * (own * (saved + sent + 2 * kept) + 2 * nodes * sent.div_ceil(*ranks)),
+            in_memory: 4 * (own * (saved + sent + 2 * kept) + nodes * slices),
             row: 4 * (4 * widths.worked_on + parcels).max(1),
-            column: 4 * nodes * if repeats { 4 } else { 1 },
+            passes: (0..model.passes()).map(|index| PassNeed::of(model.pass(index))).collect(),
+            nodes,
+            widest: sent,
         }
+    }
+
+    /// Bytes of all nodes' values in a column block of so many columns.
+    fn of_block(&self, columns: usize) -> usize {
+        let values = self.passes.iter().map(|pass| pass.values(columns)).max().unwrap_or(columns);
+        4 * self.nodes * values
+    }
+
+    /// The most columns of a block that takes no more than so many bytes.
+    fn largest_block(&self, bytes: usize) -> usize {
+        let all = 0..=self.widest.max(1);
+        all.take_while(|&columns| self.of_block(columns) <= bytes).last().unwrap_or(0)
     }
 }
 
@@ -177,9 +240,10 @@ impl Widths {
             let made = means.model.stage(&mut tape, index, &ids, incoming)?;
             widths.worked_on = widths.worked_on.max(tape.columns(made.sent) + passed);
             widths.out = tape.shape(made.sent).1;
-            (passed, kept) = (widths.out, made.kept.map(|kept| tape.shape(kept).1));
+            kept = made.kept.map(|kept| tape.shape(kept).1);
             if index < means.model.passes() {
-                widths.sent.push(passed);
+                passed = means.model.pass(index).width(widths.out);
+                widths.sent.push(widths.out);
                 widths.kept.extend(kept);
             }
         }

@@ -9,14 +9,14 @@ use std::sync::{Arc, OnceLock};
 use gnarl_common::{Error, Result};
 use gnarl_graph::blocks::Block;
 use gnarl_nn::models::Stages;
-use gnarl_nn::models::stages::{Incoming, Linear, Outgoing, Pass};
-use gnarl_nn::ops::pass::{Operator, Passing};
+use gnarl_nn::models::stages::{Incoming, Outgoing};
 use gnarl_nn::{Mode, Params, Tape, Tensor, Var};
 use gnarl_store::FeatureStore;
 
-use super::layout::Layout;
+use super::layout::{Columns, Layout};
 use super::matrix::{Matrix, Place};
 use super::messages::{Direction, Messages};
+use super::passes::{self, ColumnPass};
 use super::saved::{Activations, Next, Saved};
 use super::schedule::{Schedule, Wire, own_rows};
 use crate::data::batch::gather;
@@ -28,7 +28,7 @@ pub(super) struct Program<'a> {
     features: &'a dyn FeatureStore,
     layout: Layout,
     place: &'a Place,
-    passes: Vec<(Arc<Passing<'a>>, Linear)>,
+    passes: Vec<Box<dyn ColumnPass + 'a>>,
     /// True if memory is limited.
     frugal: bool,
     /// Inputs of the second stage, where they are the same in every step.
@@ -53,6 +53,8 @@ struct Ran<'t> {
 struct Trace<'t> {
     /// Inputs of each stage.
     saved: Vec<Saved>,
+    /// What was sent in each pass, where its backward pass reads it.
+    sent: Vec<Option<Wire>>,
     /// Stages whose tapes were kept, by their number and the block's rows.
     ran: HashMap<(usize, Range<usize>), Ran<'t>>,
     /// Columns of the last aggregate.
@@ -77,7 +79,7 @@ impl<'a> Program<'a> {
     /// `model` on `block`.
     ///
     /// # Errors
-    /// A usage error if messages of the model are not plain sums.
+    /// A usage error if a pass of the model does not go by column blocks.
     pub fn new(
         model: &'a dyn Stages,
         block: &'a Block,
@@ -86,30 +88,14 @@ impl<'a> Program<'a> {
         place: &'a Place,
         frugal: bool,
     ) -> Result<Self> {
-        let mut made: Vec<(Operator, Arc<Passing<'_>>)> = Vec::new();
-        let mut passing = |operator| {
-            if let Some((_, passing)) = made.iter().find(|(other, _)| *other == operator) {
-                return passing.clone();
-            }
-            let passing = Arc::new(Passing::new(operator, block));
-            made.push((operator, passing.clone()));
-            passing
-        };
-        let pass = |index| match model.pass(index) {
-            Pass::Linear(linear) => Ok((passing(linear.operator), linear)),
-            Pass::Max | Pass::Attention(_) => {
-                Err(Error::usage("max aggregation does not support chunks")
-                    .hint("leave out tensor.memory and tensor.chunks, or use another aggregator"))
-            }
-        };
-        let passes = (0..model.passes()).map(pass).collect::<Result<_>>()?;
+        let passes = passes::of(model, block)?;
         let first = OnceLock::new();
         Ok(Self { model, block, features, layout, place, passes, frugal, first })
     }
 
     /// Total number of propagations.
     pub fn propagations(&self) -> usize {
-        self.passes.iter().map(|(_, linear)| linear.times).sum()
+        self.passes.iter().map(|pass| pass.propagations()).sum()
     }
 
     /// Adds the gradient of the sum of `loss` over all row_blocks to `grads`.
@@ -130,7 +116,6 @@ impl<'a> Program<'a> {
             tape.backward(loss, grads)?;
             self.to_incoming(tape, row_block, incoming, &mut to_kept)
         })?;
-        schedule.makes = Direction::Backward;
         self.backward(step, schedule, trace, to_kept, grads)
     }
 
@@ -163,6 +148,7 @@ impl<'a> Program<'a> {
         let mut saved = vec![Saved::input()];
         saved.extend(self.first.get().filter(|_| training).map(Saved::again));
         let first = saved.len() - 1;
+        let mut sent: Vec<Option<Wire>> = (0..first).map(|_| None).collect();
         let (mut next, mut ran) = (Next::default(), HashMap::new());
         self.aim(schedule, first, training);
         let mut wire = schedule.begin(&mut |row_block, _| {
@@ -178,12 +164,18 @@ impl<'a> Program<'a> {
             let mut given = next.saved();
             next = Next::default();
             self.aim(schedule, index, training);
-            let messages = self.messages(index - 1, Direction::Forward);
-            let (rows, made) = schedule.pass(from, &messages, &mut |row_block, passed| {
+            let pass = self.passes[index - 1].as_ref();
+            if training {
+                given.draws += pass.draws();
+            }
+            let key = step.mode.key(given.draws);
+            let messages = Messages { pass, direction: Direction::Forward, key, sent: None };
+            let (rows, made) = schedule.pass(&from, &messages, &mut |row_block, passed| {
                 let rows = self.layout.row_block(self.layout.rank, row_block);
                 let row_block = Piece { index, rows, passed, saved: &given };
                 self.forward_piece(step, &row_block, (&mut next, &mut ran), end)
             })?;
+            sent.push(Some(from).filter(|_| training && pass.reads_sent()));
             (wire, given.passed) = (made, Some(Arc::new(rows)));
             if same && index == 1 {
                 self.first.get_or_init(|| given.again());
@@ -193,18 +185,16 @@ impl<'a> Program<'a> {
             }
             saved.push(given);
         }
-        Ok(Trace { saved, ran, wire })
+        Ok(Trace { saved, sent, ran, wire })
     }
 
-    /// Sets which pass the rows of a stage belong to: those of the last one are gradients.
+    /// Sets what the rows of a stage are: messages of the next pass, or gradients of those of the last one.
     fn aim(&self, schedule: &mut Schedule<'_>, index: usize, training: bool) {
-        let back = training && index == self.passes.len();
-        schedule.makes = if back { Direction::Backward } else { Direction::Forward };
-    }
-
-    fn messages(&self, index: usize, direction: Direction) -> Messages<'_, 'a> {
-        let (passing, linear) = &self.passes[index];
-        Messages { passing, linear: *linear, direction }
+        schedule.makes = match self.passes.get(index) {
+            Some(pass) => (Direction::Forward, pass.heads()),
+            None if training => (Direction::Backward, 0),
+            None => (Direction::Forward, 0),
+        };
     }
 
     /// Runs a stage on a row block; returns its messages.
@@ -244,7 +234,7 @@ impl<'a> Program<'a> {
     fn rows<'m>(&self, matrix: &'m mut Option<Matrix>, cols: usize) -> Result<&'m mut Matrix> {
         Ok(match matrix {
             Some(matrix) => matrix,
-            None => matrix.insert(own_rows(&self.layout, self.place, cols)?),
+            None => matrix.insert(own_rows(&self.layout, self.place, Columns::plain(cols))?),
         })
     }
 
@@ -313,15 +303,22 @@ impl<'a> Program<'a> {
         &'t self,
         step: Step<'t>,
         schedule: &mut Schedule<'_>,
-        Trace { saved, mut ran, mut wire }: Trace<'t>,
+        Trace { saved, mut sent, mut ran, mut wire }: Trace<'t>,
         mut to_kept: Option<Matrix>,
         grads: &mut [f32],
     ) -> Result<()> {
+        schedule.makes = (Direction::Backward, 0);
         for (index, given) in saved.iter().enumerate().rev().skip(1) {
             let Some(from) = wire.take() else { break };
+            let sent = sent.pop().flatten();
             let (after, mut before) = (to_kept.take(), None);
-            let messages = self.messages(index, Direction::Backward);
-            let (_, made) = schedule.pass(from, &messages, &mut |row_block, to_sent| {
+            let messages = Messages {
+                pass: self.passes[index].as_ref(),
+                direction: Direction::Backward,
+                key: step.mode.key(saved[index + 1].draws),
+                sent: sent.as_ref(),
+            };
+            let (_, made) = schedule.pass(&from, &messages, &mut |row_block, to_sent| {
                 let rows = self.layout.row_block(self.layout.rank, row_block);
                 let row_block =
                     Piece { index, rows, passed: given.passed.as_deref(), saved: given };

@@ -7,9 +7,10 @@ use gnarl_common::{Error, Kind, Result};
 use gnarl_nn::Tensor;
 
 use super::comm_thread::CommThread;
-use super::layout::Layout;
+use super::layout::{Columns, Layout};
 use super::matrix::{Matrix, Place, columns};
-use super::messages::{Direction, Messages, Part};
+use super::messages::{Direction, Messages};
+use super::passes::Part;
 use crate::step::tensor_parallel::Counted;
 
 /// Most exchanges in flight.
@@ -17,9 +18,9 @@ const AHEAD: usize = 3;
 
 /// This rank's feature slice of a matrix over all nodes.
 pub(super) struct Wire {
-    matrix: Matrix,
+    pub matrix: Matrix,
     /// Columns of all ranks.
-    cols: usize,
+    pub columns: Columns,
 }
 
 /// Contents of a message to or from each rank.
@@ -38,8 +39,8 @@ pub(super) struct Schedule<'a> {
     comm: CommThread<'a>,
     counted: &'a Counted,
     pending: VecDeque<Parcel>,
-    /// The pass that computed rows belong to.
-    pub makes: Direction,
+    /// The pass that computed rows belong to, and the number of heads whose scores are in them.
+    pub makes: (Direction, usize),
     /// Bytes sent in forward and in backward passes.
     pub sent: [u64; 2],
 }
@@ -54,7 +55,8 @@ impl<'a> Schedule<'a> {
         comm: CommThread<'a>,
         counted: &'a Counted,
     ) -> Self {
-        let (pending, makes) = (VecDeque::new(), Direction::Forward);
+        let pending = VecDeque::new();
+        let makes = (Direction::Forward, 0);
         Self { layout, place, comm, counted, pending, makes, sent: [0; 2] }
     }
 
@@ -79,21 +81,23 @@ impl<'a> Schedule<'a> {
     /// As [`Schedule::begin`].
     pub fn pass(
         &mut self,
-        from: Wire,
-        messages: &Messages<'_, '_>,
+        from: &Wire,
+        messages: &Messages<'_>,
         work: &mut Work<'_>,
     ) -> Result<(Matrix, Option<Wire>)> {
-        let (layout, cols) = (self.layout, from.cols);
+        let layout = self.layout;
         if layout.ranks > 1 {
             self.counted.take(from.matrix.cols());
         }
-        let mut rows = own_rows(&layout, self.place, cols)?;
+        let arriving = messages.arriving(from.columns);
+        let mut rows = own_rows(&layout, self.place, arriving)?;
         let mut made = None;
-        let column_blocks = layout.column_blocks(cols);
+        let column_blocks = layout.column_blocks(arriving);
         for column_block in 0..column_blocks {
-            let part = messages.begin(from.matrix.column_block(column_block)?);
+            let part = messages.begin(&layout, from, column_block)?;
             for row_block in 0..layout.row_blocks {
-                self.chunk(messages, &part, (column_block, row_block), cols, &mut rows)?;
+                let direction = messages.direction;
+                self.chunk(direction, part.as_ref(), (column_block, row_block), &mut rows)?;
                 if column_block + 1 == column_blocks && row_block > 0 {
                     self.arrive(row_block - 1, &mut rows, &mut made)?;
                     self.work(row_block - 1, Some(&rows), work, &mut made)?;
@@ -101,7 +105,6 @@ impl<'a> Schedule<'a> {
                 self.settle(AHEAD, Some(&mut rows), &mut made)?;
             }
         }
-        drop(from);
         self.arrive(layout.row_blocks - 1, &mut rows, &mut made)?;
         self.work(layout.row_blocks - 1, Some(&rows), work, &mut made)?;
         self.settle(0, Some(&mut rows), &mut made)?;
@@ -111,30 +114,29 @@ impl<'a> Schedule<'a> {
     /// Aggregates the messages to a chunk, in a column block of own columns.
     fn chunk(
         &mut self,
-        messages: &Messages<'_, '_>,
-        part: &Part,
+        direction: Direction,
+        part: &dyn Part,
         (column_block, row_block): (usize, usize),
-        cols: usize,
         rows: &mut Matrix,
     ) -> Result<()> {
         let layout = self.layout;
-        let own = layout.rank * layout.column_blocks(cols) + column_block;
-        let width = layout.columns(cols, layout.rank, column_block).len();
+        let own = layout.rank * (rows.column_blocks() / layout.ranks) + column_block;
+        let width = rows.width(own);
         let mut parcel = Vec::with_capacity(layout.ranks);
         for rank in 0..layout.ranks {
             let range = layout.row_block(rank, row_block);
             let first = range.start;
             if rank == layout.rank {
-                rows.fill(own, range, |out| messages.end(part, first, out))?;
+                rows.fill(own, range, |out| part.rows(first, out))?;
                 parcel.push(Vec::new());
             } else {
                 let mut out = Tensor::scratch(range.len(), width);
-                messages.end(part, first, out.data_mut());
+                part.rows(first, out.data_mut());
                 parcel.push(bytemuck::cast_slice(out.data()).to_vec());
             }
         }
         let what = Parcel::Rows { column_block, row_block };
-        self.send("columns to rows", parcel, what, messages.direction)
+        self.send("columns to rows", parcel, what, direction)
     }
 
     /// Runs `work` on a row block, and sends the result.
@@ -146,21 +148,23 @@ impl<'a> Schedule<'a> {
         made: &mut Option<Wire>,
     ) -> Result<()> {
         let Some(values) = work(row_block, rows)? else { return Ok(()) };
-        let (layout, cols) = (self.layout, values.cols());
-        let column_blocks = layout.column_blocks(cols);
+        let layout = self.layout;
+        let (direction, heads) = self.makes;
+        let wired = Columns { split: values.cols() - 2 * heads, heads };
+        let column_blocks = layout.column_blocks(wired);
         let wire = match made {
             Some(wire) => wire,
             None => {
-                let of = |column_block| layout.columns(cols, layout.rank, column_block).len();
-                let widths = (0..column_blocks).map(of).collect();
-                let matrix = Matrix::new(self.place, 0..layout.nodes, widths)?;
-                made.insert(Wire { matrix, cols })
+                let of = |column_block| layout.columns(wired, layout.rank, column_block);
+                let column_blocks = (0..column_blocks).map(of).collect();
+                let matrix = Matrix::new(self.place, 0..layout.nodes, column_blocks)?;
+                made.insert(Wire { matrix, columns: wired })
             }
         };
         let mut parcel = vec![Vec::new(); layout.ranks];
         for (rank, bytes) in parcel.iter_mut().enumerate() {
             for column_block in 0..column_blocks {
-                let part = columns(&values, layout.columns(cols, rank, column_block));
+                let part = columns(&values, &layout.columns(wired, rank, column_block));
                 if rank == layout.rank {
                     let first = layout.row_block(rank, row_block).start;
                     wire.matrix.write(column_block, first, part.data())?;
@@ -169,7 +173,7 @@ impl<'a> Schedule<'a> {
                 }
             }
         }
-        self.send("rows to columns", parcel, Parcel::Columns { row_block }, self.makes)
+        self.send("rows to columns", parcel, Parcel::Columns { row_block }, direction)
     }
 
     fn send(
@@ -246,7 +250,7 @@ impl<'a> Schedule<'a> {
         let layout = &self.layout;
         for (rank, bytes) in came.iter().enumerate().filter(|(rank, _)| *rank != layout.rank) {
             let range = layout.row_block(rank, row_block);
-            let values = self.values(bytes, range.len() * wire.matrix.cols(), rank)?;
+            let values = self.values(bytes, range.len() * wire.matrix.values(), rank)?;
             let mut rest = &values[..];
             for column_block in 0..wire.matrix.column_blocks() {
                 let (own, others) = rest.split_at(range.len() * wire.matrix.width(column_block));
@@ -270,12 +274,11 @@ impl<'a> Schedule<'a> {
     }
 }
 
-/// A matrix of this rank's rows, by the column_blocks of all ranks.
-pub(super) fn own_rows(layout: &Layout, place: &Place, cols: usize) -> Result<Matrix> {
-    let column_blocks = layout.column_blocks(cols);
+/// A matrix of this rank's rows, by the column blocks of all ranks.
+pub(super) fn own_rows(layout: &Layout, place: &Place, columns: Columns) -> Result<Matrix> {
+    let column_blocks = layout.column_blocks(columns);
     let of = |rank| {
-        (0..column_blocks).map(move |column_block| layout.columns(cols, rank, column_block).len())
+        (0..column_blocks).map(move |column_block| layout.columns(columns, rank, column_block))
     };
-    let widths = (0..layout.ranks).flat_map(of).collect();
-    Matrix::new(place, layout.rows(layout.rank), widths)
+    Matrix::new(place, layout.rows(layout.rank), (0..layout.ranks).flat_map(of).collect())
 }

@@ -62,9 +62,9 @@ pub(crate) fn with<T>(
     run: impl FnOnce(&Chunked<'_>, &Plan) -> Result<T>,
 ) -> Result<T> {
     let Source { model, graph } = source;
-    let stages = model.stages(graph.features.is_sparse()).ok_or_else(|| {
+    let stages = model.scored_stages(graph.features.is_sparse()).ok_or_else(|| {
         Error::usage(format!("{} does not train in chunks", model.name())).hint(
-            "tensor.memory and tensor.chunks support: gcn, sage and ngnn (mean), gin, sgc, mlp, decoupled gcn",
+            "tensor.memory and tensor.chunks support: gcn, sage and ngnn (mean), gin, sgc, mlp, gat, decoupled gcn",
         )
     })?;
     let block = graph.whole_block()?;

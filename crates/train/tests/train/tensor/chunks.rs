@@ -22,6 +22,12 @@ fn models() -> Vec<Case> {
         ("ngnn", |_| ()),
         ("gin", |c| c.train.lr = 0.003),
         ("gin", |c| (c.model.hidden, c.train.lr) = (33, 0.003)),
+        ("gat", |_| ()),
+        // Ranks share heads; the last layer is their mean.
+        ("gat", |c| {
+            (c.model.layers, c.model.heads, c.model.out_heads) = (3, 3, 2);
+            (c.model.hidden, c.model.dropout, c.model.attention_dropout) = (45, 0.1, 0.3);
+        }),
         ("sgc", |c| c.model.layers = 3),
         ("mlp", |_| ()),
         ("gcn", |c| {
@@ -144,8 +150,8 @@ fn what_cannot_be_cut_is_refused() {
         assert_eq!(error.exit_code(), 2, "{error}");
         error.to_string()
     };
-    let gat = refused("gat", "gat", &|c| c.tensor.chunks = 2);
-    assert!(gat.contains("gat does not train in chunks"), "{gat}");
+    let gatv2 = refused("gatv2", "gatv2", &|c| c.tensor.chunks = 2);
+    assert!(gatv2.contains("gatv2 does not train in chunks"), "{gatv2}");
     let memory = refused("memory", "gcn", &|c| c.tensor.memory = Some(ByteSize::mib(64)));
     assert!(memory.contains("too little") && memory.contains("require"), "{memory}");
 }
