@@ -389,8 +389,8 @@ fn chunks(c: Combination<'_>) -> Option<Error> {
     }
     let model = &c.run.model;
     let cut = match (c.model(), model.decoupled) {
-        ("gcn", _) | ("gin" | "sgc" | "mlp" | "gat", false) => true,
-        ("sage" | "ngnn", false) => model.aggregator == Aggregator::Mean,
+        ("gcn" | "gat", _) | ("gin" | "sgc" | "mlp", false) => true,
+        ("sage" | "ngnn", false) => model.aggregator != Aggregator::Lstm,
         // A program's own model has a check of its own.
         ("", _) => true,
         _ => false,
@@ -398,7 +398,7 @@ fn chunks(c: Combination<'_>) -> Option<Error> {
     let form = if model.decoupled { "decoupled " } else { "" };
     (!cut).then(|| {
         Error::usage(format!("{form}{} does not train in chunks", c.model())).hint(
-            "tensor.memory and tensor.chunks support: gcn, sage and ngnn (mean), gin, sgc, mlp, gat, decoupled gcn",
+            "tensor.memory and tensor.chunks support: gcn, sage, ngnn, gin, sgc, mlp, gat, decoupled gcn and gat",
         )
     })
 }

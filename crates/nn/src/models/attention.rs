@@ -65,6 +65,7 @@ impl Heads {
 }
 
 /// Coefficients of edges (Veličković et al., ICLR 2018, eq. 3), with dropout.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Attention {
     self_loops: bool,
     negative_slope: f32,

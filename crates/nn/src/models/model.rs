@@ -37,6 +37,11 @@ pub trait Model: Send + Sync {
         self.stages(sparse)
     }
 
+    /// The model as row-wise stages of training in chunks.
+    fn chunk_stages(&self, sparse: bool) -> Option<Box<dyn Stages + '_>> {
+        self.scored_stages(sparse)
+    }
+
     /// Returns whether [`Model::forward_sliced`] passes messages of sparse input or dense once a layer, so that it can take a
     /// block for each layer.
     fn is_layered(&self, _sparse: bool) -> bool {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use gnarl_common::Result;
 use gnarl_graph::blocks::Block;
 
+pub use super::decoupled::AttentionPropagation;
 use super::slices::Slices;
 use crate::kernel::elementwise::copy;
 use crate::ops::list_attention::Attention;
@@ -47,6 +48,9 @@ pub enum Pass {
     /// Sum over neighbors weighted by attention, whose scores follow the messages in a row: of inference, and of training
     /// in chunks.
     Attention(Attention),
+    /// Several sums weighted by attention that is computed once, from scores that follow the messages in a row: of training
+    /// in chunks.
+    Propagation(AttentionPropagation),
 }
 
 /// Sums over neighbors, one or several times: `H ← (1 - α) P H + α H⁰`.
@@ -68,7 +72,7 @@ impl Pass {
     /// Number of random keys that it draws.
     pub fn draws(self) -> u64 {
         match self {
-            Self::Attention(_) => 1,
+            Self::Attention(_) | Self::Propagation(_) => 1,
             Self::Max | Self::Linear(_) => 0,
         }
     }
@@ -77,14 +81,20 @@ impl Pass {
     pub fn width(self, sent: usize) -> usize {
         match self {
             Self::Attention(attention) => attention.heads * attention.width,
+            Self::Propagation(propagation) => sent - propagation.scores(),
             Self::Max | Self::Linear(_) => sent,
         }
     }
 
-    fn apply<'b>(self, tape: &mut Tape<'b>, block: &'b Block, first: Var) -> Var {
+    /// Passes the rows that all sources of `block` sent.
+    ///
+    /// # Panics
+    /// If there is another number of rows.
+    pub fn apply<'b>(self, tape: &mut Tape<'b>, block: &'b Block, first: Var) -> Var {
         let Linear { operator, times, teleport } = match self {
             Self::Max => return tape.spmm(block, first, Reduce::Max, None),
             Self::Attention(attention) => return attention.of_block(tape, block, first),
+            Self::Propagation(propagation) => return propagation.apply(tape, block, first),
             Self::Linear(linear) => linear,
         };
         let passing = Arc::new(Passing::new(operator, block));

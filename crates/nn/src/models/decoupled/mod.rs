@@ -9,6 +9,7 @@ mod gat;
 mod gcn;
 mod propagation;
 
+pub use gat::AttentionPropagation;
 use gnarl_common::{Error, Result};
 use gnarl_graph::blocks::Block;
 use propagation::Propagation;
@@ -19,7 +20,6 @@ use super::slices::Slices;
 use super::stack::{Stack, check_input};
 use super::stages::{self, Incoming, Linear, Outgoing, Pass, Stages, mix};
 use super::{ModelConfig, mlp};
-use crate::ops::pass::Operator;
 use crate::{ParamsBuilder, Tape, Var};
 
 struct Decoupled<P> {
@@ -110,7 +110,18 @@ impl<P: Propagation> Model for Decoupled<P> {
     }
 
     fn stages(&self, _: bool) -> Option<Box<dyn Stages + '_>> {
-        P::LINEAR.map(|operator| Box::new(DecoupledStages { model: self, operator }) as _)
+        P::LINEAR.map(|operator| {
+            let Decoupled { propagations: times, teleport, .. } = *self;
+            let pass = Pass::Linear(Linear { operator, times, teleport });
+            Box::new(DecoupledStages { model: self, pass }) as _
+        })
+    }
+
+    fn chunk_stages(&self, sparse: bool) -> Option<Box<dyn Stages + '_>> {
+        match self.propagation.with_scores(self.propagations, self.teleport) {
+            Some(pass) => Some(Box::new(DecoupledStages { model: self, pass })),
+            None => self.stages(sparse),
+        }
     }
 
     /// Two exchanges whatever the number of propagations, and those of
@@ -137,7 +148,7 @@ impl<P: Propagation> Model for Decoupled<P> {
 /// Two stages: all dense layers, then all propagations as one pass.
 struct DecoupledStages<'m, P> {
     model: &'m Decoupled<P>,
-    operator: Operator,
+    pass: Pass,
 }
 
 impl<P: Propagation> Stages for DecoupledStages<'_, P> {
@@ -153,14 +164,19 @@ impl<P: Propagation> Stages for DecoupledStages<'_, P> {
         rows: Incoming,
     ) -> Result<Outgoing> {
         let sent = match index {
-            0 => self.model.dense.rows(tape, ids, rows.passed)?,
+            0 => {
+                let own = self.model.dense.rows(tape, ids, rows.passed)?;
+                match self.pass {
+                    Pass::Propagation(_) => self.model.propagation.scored(tape, own),
+                    _ => own,
+                }
+            }
             _ => rows.passed,
         };
         Ok(Outgoing { sent, kept: None })
     }
 
     fn pass(&self, _: usize) -> Pass {
-        let Decoupled { propagations: times, teleport, .. } = *self.model;
-        Pass::Linear(Linear { operator: self.operator, times, teleport })
+        self.pass
     }
 }

@@ -4,6 +4,7 @@ use gnarl_common::Result;
 use gnarl_graph::blocks::Block;
 
 use crate::models::Slices;
+use crate::models::stages::Pass;
 use crate::ops::pass::Operator;
 use crate::{Activation, Tape, Var};
 
@@ -35,6 +36,16 @@ pub(super) trait Propagation: Send + Sync {
         _rows: Var,
     ) -> Option<Result<Self::Weights<'b>>> {
         None
+    }
+
+    /// All propagations as one pass of rows with their scores behind them, where weights depend on those.
+    fn with_scores(&self, _propagations: usize, _teleport: f32) -> Option<Pass> {
+        None
+    }
+
+    /// Rows with their scores behind them.
+    fn scored(&self, _tape: &mut Tape<'_>, rows: Var) -> Var {
+        rows
     }
 
     /// One propagation over a feature slice of all sources.

@@ -202,6 +202,9 @@ impl<'a> Propagation<'a> {
             Pass::Max => return Ok(list_sums::max(table, lists)),
             Pass::Attention(attention) => return Ok(attention.of_lists(table, &of.own, lists)),
             Pass::Linear(Linear { operator, .. }) => operator,
+            Pass::Propagation(_) => {
+                return Err(Error::invalid("attention that is computed once is of training alone"));
+            }
         };
         let weighted = self.graph.is_weighted();
         let factors = match (operator, weighted) {

@@ -12,7 +12,7 @@ use gnarl_common::{Error, Result};
 use gnarl_infer::rows::Before;
 use gnarl_infer::{Layers, Sweeper};
 use gnarl_nn::models::Stages;
-use gnarl_nn::models::stages::{Incoming, Linear, Outgoing, Pass};
+use gnarl_nn::models::stages::{AttentionPropagation, Incoming, Linear, Outgoing, Pass};
 use gnarl_nn::ops::list_sums::RowTable;
 use gnarl_nn::{Mode, Params, SparseRows, Tape, Tensor, Var};
 use gnarl_sample::{SampleGraph, Scratch};
@@ -89,6 +89,7 @@ impl<'a> StagedLayers<'a> {
             let times = match model.pass(pass) {
                 Pass::Max | Pass::Attention(_) => 1,
                 Pass::Linear(Linear { times, .. }) => times,
+                Pass::Propagation(AttentionPropagation { times, .. }) => times,
             };
             steps.extend((1..=times).map(|time| Step::Propagate { pass, last: time == times }));
         }
@@ -234,7 +235,7 @@ impl Layout {
 fn mixed_of(pass: Pass) -> Own {
     match pass {
         Pass::Linear(Linear { teleport, .. }) if teleport > 0.0 => Own::Sent,
-        Pass::Linear(_) | Pass::Max | Pass::Attention(_) => Own::Nothing,
+        Pass::Linear(_) | Pass::Max | Pass::Attention(_) | Pass::Propagation(_) => Own::Nothing,
     }
 }
 

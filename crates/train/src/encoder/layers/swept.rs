@@ -109,13 +109,13 @@ impl Coming<'_> {
 impl SweptPass<'_> {
     /// Returns whether sweeps can make the sums of `pass`: attention reads the scores of a whole list first.
     pub fn can(pass: Pass) -> bool {
-        !matches!(pass, Pass::Attention(_))
+        !matches!(pass, Pass::Attention(_) | Pass::Propagation(_))
     }
 
     fn operator(&self) -> Option<Operator> {
         match self.pass {
             Pass::Linear(Linear { operator, .. }) => Some(operator),
-            Pass::Max | Pass::Attention(_) => None,
+            Pass::Max | Pass::Attention(_) | Pass::Propagation(_) => None,
         }
     }
 

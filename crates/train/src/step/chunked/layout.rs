@@ -18,20 +18,39 @@ pub(super) struct Layout {
     pub column_block: usize,
 }
 
+/// Scores of attention in a row, behind its other columns: one a head as a source, and then one a head as a destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scores {
+    None,
+    /// The columns are so many heads side by side. Column blocks have the scores of those that their columns belong to.
+    OfHeads(usize),
+    /// All column blocks have the scores of all of so many heads.
+    Whole(usize),
+}
+
+impl Scores {
+    /// Number of scores in a row.
+    pub fn count(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::OfHeads(heads) | Self::Whole(heads) => 2 * heads,
+        }
+    }
+}
+
 /// The columns of rows that are sent or received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Columns {
     /// Columns that ranks and column blocks share.
     pub split: usize,
-    /// Number of heads that these columns make up, if scores follow them: one a head as a source, and then one as a
-    /// destination. Every column block has the scores of the heads that its columns belong to.
-    pub heads: usize,
+    /// What follows them.
+    pub scores: Scores,
 }
 
 impl Columns {
     /// Columns without scores.
     pub fn plain(split: usize) -> Self {
-        Self { split, heads: 0 }
+        Self { split, scores: Scores::None }
     }
 }
 
@@ -63,13 +82,14 @@ impl Layout {
 
     /// The columns of a rank's column block, and those of the scores in it.
     pub fn columns(&self, columns: Columns, rank: usize, column_block: usize) -> Vec<Range<usize>> {
-        let Columns { split, heads } = columns;
+        let Columns { split, scores } = columns;
         let own = self.split(split, rank, column_block);
-        if heads == 0 {
-            return vec![own];
-        }
-        let of = heads_in(&own, split / heads);
-        let scores = |first: usize| first + of.start..first + of.end;
+        let (heads, touched) = match scores {
+            Scores::None => return vec![own],
+            Scores::OfHeads(heads) => (heads, heads_in(&own, split / heads)),
+            Scores::Whole(heads) => (heads, 0..heads),
+        };
+        let scores = |first: usize| first + touched.start..first + touched.end;
         vec![own, scores(split), scores(split + heads)]
     }
 }

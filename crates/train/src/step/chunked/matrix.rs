@@ -218,7 +218,8 @@ mod tests {
     fn panels_and_pieces_are_the_same_values_in_memory_and_on_disk() {
         let dir = tempfile::tempdir().unwrap();
         for place in [Place::Memory, Place::Disk(dir.path().into())] {
-            let mut matrix = Matrix::new(&place, 10..17, vec![vec![0..2], vec![], vec![2..5]]).unwrap();
+            let mut matrix =
+                Matrix::new(&place, 10..17, vec![vec![0..2], vec![], vec![2..5]]).unwrap();
             let value = |row: usize, col: usize| (10 * row + col) as f32;
             let rows = |rows: Range<usize>, cols: Range<usize>| {
                 let all = rows.clone().flat_map(|r| cols.clone().map(move |c| value(r, c)));

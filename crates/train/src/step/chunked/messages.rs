@@ -1,10 +1,7 @@
 //! A pass of messages of one step, forward or backward.
 
-use gnarl_common::Result;
-use gnarl_common::rng::Key;
-
-use super::layout::{Columns, Layout};
-use super::passes::{ColumnPass, Part};
+use super::layout::{Columns, Layout, Scores};
+use super::passes::{ColumnPass, Made, Random};
 use super::schedule::Wire;
 
 /// Forward or backward.
@@ -18,8 +15,7 @@ pub(super) enum Direction {
 pub(super) struct Messages<'m> {
     pub pass: &'m dyn ColumnPass,
     pub direction: Direction,
-    /// Key of its random draws.
-    pub key: Option<Key>,
+    pub random: Random,
     /// What was sent forward, if the backward pass reads it.
     pub sent: Option<&'m Wire>,
 }
@@ -27,32 +23,27 @@ pub(super) struct Messages<'m> {
 impl<'m> Messages<'m> {
     /// The columns of what arrives where these are passed.
     pub fn arriving(&self, from: Columns) -> Columns {
-        let heads = match self.direction {
-            Direction::Forward => 0,
-            Direction::Backward => self.pass.heads(),
+        let scores = match self.direction {
+            Direction::Forward => Scores::None,
+            Direction::Backward => self.pass.scores(),
         };
-        Columns { heads, ..from }
+        Columns { scores, ..from }
     }
 
     /// Passes column block `column_block` of the columns `from`, but for the last step.
     ///
     /// # Errors
-    /// Those of files.
-    pub fn begin(
-        &self,
-        layout: &Layout,
-        from: &Wire,
-        column_block: usize,
-    ) -> Result<Box<dyn Part + 'm>> {
+    /// Those of files and of operations.
+    pub fn begin(&self, layout: &Layout, from: &Wire, column_block: usize) -> Made<'m> {
         let columns = layout.split(from.columns.split, layout.rank, column_block);
         let given = from.matrix.column_block(column_block)?;
         let pass = self.pass;
-        Ok(match self.direction {
-            Direction::Forward => pass.forward(columns, self.key, given),
+        match self.direction {
+            Direction::Forward => pass.forward(columns, self.random, given),
             Direction::Backward => {
                 let sent = self.sent.map(|sent| sent.matrix.column_block(column_block));
-                pass.backward(columns, self.key, sent.transpose()?, given)
+                pass.backward(columns, self.random, sent.transpose()?, given)
             }
-        })
+        }
     }
 }

@@ -9,7 +9,7 @@ use gnarl_common::{Error, Result};
 use gnarl_config::TensorSection;
 use gnarl_graph::blocks::Block;
 use gnarl_nn::models::Stages;
-use gnarl_nn::models::stages::{Incoming, Pass};
+use gnarl_nn::models::stages::{AttentionPropagation, Incoming, Linear, Pass};
 use gnarl_nn::ops::list_attention::Attention;
 use gnarl_nn::{Mode, Params, SparseRows, Tape, Tensor};
 
@@ -132,37 +132,41 @@ struct Need {
     in_memory: usize,
     /// Per row of a row block.
     row: usize,
-    /// What each pass has of a column block in memory.
-    passes: Vec<PassNeed>,
+    passes: Vec<Pass>,
     nodes: usize,
     /// Most columns that are sent.
     widest: usize,
 }
 
-/// Values of all nodes that a pass has in memory.
-struct PassNeed {
-    /// For each column of a block.
-    column: usize,
-    /// For each head that has columns in a block.
-    head: usize,
-    /// Columns of a head.
-    width: usize,
+/// Values of a node that a pass has in memory with a block of so many columns.
+fn values_of(pass: Pass, columns: usize) -> usize {
+    match pass {
+        // The sent columns, and in the backward pass their gradients; the scores that are sent with them, a copy of those of
+        // sources, and five values a destination.
+        Pass::Attention(Attention { width, .. }) => 2 * columns + 8 * touched(columns, width),
+        // What is sent, received, its largest entries, and both gradients.
+        Pass::Max => 5 * columns,
+        // The results of all propagations, and of what mixes them; the gradients of three, and of scores.
+        Pass::Propagation(AttentionPropagation { heads, times, teleport, .. }) => {
+            let each = if teleport > 0.0 { 3 } else { 1 };
+            (4 + each * times) * columns + 10 * heads
+        }
+        Pass::Linear(Linear { times, .. }) => columns * if times > 1 { 4 } else { 1 },
+    }
 }
 
-impl PassNeed {
-    /// The sent columns, and in attention's backward pass their gradients; the scores that are sent with them, a copy of
-    /// those of sources, and five values a destination.
-    fn of(pass: Pass) -> Self {
-        match pass {
-            Pass::Attention(attention) => Self { column: 2, head: 8, width: attention.width },
-            Pass::Linear(linear) if linear.times > 1 => Self { column: 4, head: 0, width: 1 },
-            Pass::Linear(_) | Pass::Max => Self { column: 1, head: 0, width: 1 },
+/// Bytes of the lists and of the values of edges that a pass has in memory.
+fn bytes_of_edges(pass: Pass, block: &Block) -> usize {
+    let (nodes, edges) = (block.num_dst(), block.num_edges());
+    match pass {
+        Pass::Linear(_) | Pass::Attention(_) => 0,
+        // The lists by source, also of symmetric graphs.
+        Pass::Max => 8 * edges,
+        // Lists with loops, in both directions, and four values an edge and head with their gradients, and two an edge.
+        Pass::Propagation(propagation) => {
+            let edges = edges + if propagation.self_loops() { nodes } else { 0 };
+            4 * edges * (3 + 8 * propagation.heads + 2)
         }
-    }
-
-    /// Values of a node in a block of so many columns.
-    fn values(&self, columns: usize) -> usize {
-        self.column * columns + self.head * touched(columns, self.width)
     }
 }
 
@@ -181,27 +185,28 @@ impl Need {
         let largest = |of: &[usize]| of.iter().copied().max().unwrap_or(0);
         let (sent, kept) = (largest(&widths.sent), largest(&widths.kept));
         let saved: usize = widths.sent.iter().chain(&widths.kept).sum();
-        // What attention sent is there for its backward pass, too.
-        let scored = |index| match model.pass(index) {
-            Pass::Attention(Attention { heads, width, .. }) => {
-                let own = (heads * width).div_ceil(*ranks);
-                let own_heads = touched(own, width).min(heads);
-                (own + 2 * own_heads, 10 * own_heads)
+        let passes: Vec<Pass> = (0..model.passes()).map(|index| model.pass(index)).collect();
+        // What was sent is there for the backward pass, too.
+        let again = |(&pass, &sent): (&Pass, &usize)| match pass {
+            Pass::Linear(_) => (0, 0),
+            pass => {
+                let own = pass.width(sent).div_ceil(*ranks);
+                (sent - pass.width(sent) + own, values_of(pass, own))
             }
-            Pass::Linear(_) | Pass::Max => (0, 0),
         };
-        let scored = (0..model.passes()).map(scored);
-        let sent_again: usize = scored.clone().map(|(sent, _)| sent).sum();
-        let scores = scored.map(|(_, scores)| scores).max().unwrap_or(0);
-        let slices = 2 * sent.div_ceil(*ranks) + sent_again + scores;
+        let again = passes.iter().zip(&widths.sent).map(again);
+        let slices = 2 * sent.div_ceil(*ranks)
+            + again.clone().map(|(sent, _)| sent).sum::<usize>()
+            + again.map(|(_, values)| values).max().unwrap_or(0);
+        let of_edges = passes.iter().map(|pass| bytes_of_edges(*pass, block)).max().unwrap_or(0);
         let judged = means.evaluated * widths.out * 2;
         let weights = 6 * params.len();
         let parcels = if *ranks > 1 { 4 * sent } else { 0 };
         Self {
-            fixed: BASE + block.bytes() + 4 * (8 * nodes + judged + weights),
+            fixed: BASE + block.bytes() + of_edges + 4 * (8 * nodes + judged + weights),
             in_memory: 4 * (own * (saved + sent + 2 * kept) + nodes * slices),
             row: 4 * (4 * widths.worked_on + parcels).max(1),
-            passes: (0..model.passes()).map(|index| PassNeed::of(model.pass(index))).collect(),
+            passes,
             nodes,
             widest: sent,
         }
@@ -209,8 +214,8 @@ impl Need {
 
     /// Bytes of all nodes' values in a column block of so many columns.
     fn of_block(&self, columns: usize) -> usize {
-        let values = self.passes.iter().map(|pass| pass.values(columns)).max().unwrap_or(columns);
-        4 * self.nodes * values
+        let values = self.passes.iter().map(|pass| values_of(*pass, columns)).max();
+        4 * self.nodes * values.unwrap_or(columns)
     }
 
     /// The most columns of a block that takes no more than so many bytes.

@@ -13,10 +13,10 @@ use gnarl_nn::models::stages::{Incoming, Outgoing};
 use gnarl_nn::{Mode, Params, Tape, Tensor, Var};
 use gnarl_store::FeatureStore;
 
-use super::layout::{Columns, Layout};
+use super::layout::{Columns, Layout, Scores};
 use super::matrix::{Matrix, Place};
 use super::messages::{Direction, Messages};
-use super::passes::{self, ColumnPass};
+use super::passes::{self, ColumnPass, Random};
 use super::saved::{Activations, Next, Saved};
 use super::schedule::{Schedule, Wire, own_rows};
 use crate::data::batch::gather;
@@ -77,9 +77,6 @@ pub(super) type Loss<'l> = dyn FnMut(&mut Tape<'_>, &Range<usize>, Var) -> Var +
 
 impl<'a> Program<'a> {
     /// `model` on `block`.
-    ///
-    /// # Errors
-    /// A usage error if a pass of the model does not go by column blocks.
     pub fn new(
         model: &'a dyn Stages,
         block: &'a Block,
@@ -87,10 +84,10 @@ impl<'a> Program<'a> {
         layout: Layout,
         place: &'a Place,
         frugal: bool,
-    ) -> Result<Self> {
-        let passes = passes::of(model, block)?;
+    ) -> Self {
+        let passes = passes::of(model, block);
         let first = OnceLock::new();
-        Ok(Self { model, block, features, layout, place, passes, frugal, first })
+        Self { model, block, features, layout, place, passes, frugal, first }
     }
 
     /// Total number of propagations.
@@ -165,11 +162,9 @@ impl<'a> Program<'a> {
             next = Next::default();
             self.aim(schedule, index, training);
             let pass = self.passes[index - 1].as_ref();
-            if training {
-                given.draws += pass.draws();
-            }
-            let key = step.mode.key(given.draws);
-            let messages = Messages { pass, direction: Direction::Forward, key, sent: None };
+            let random = Random { mode: step.mode, draws: given.draws };
+            given.draws += pass.draws();
+            let messages = Messages { pass, direction: Direction::Forward, random, sent: None };
             let (rows, made) = schedule.pass(&from, &messages, &mut |row_block, passed| {
                 let rows = self.layout.row_block(self.layout.rank, row_block);
                 let row_block = Piece { index, rows, passed, saved: &given };
@@ -191,9 +186,9 @@ impl<'a> Program<'a> {
     /// Sets what the rows of a stage are: messages of the next pass, or gradients of those of the last one.
     fn aim(&self, schedule: &mut Schedule<'_>, index: usize, training: bool) {
         schedule.makes = match self.passes.get(index) {
-            Some(pass) => (Direction::Forward, pass.heads()),
-            None if training => (Direction::Backward, 0),
-            None => (Direction::Forward, 0),
+            Some(pass) => (Direction::Forward, pass.scores()),
+            None if training => (Direction::Backward, Scores::None),
+            None => (Direction::Forward, Scores::None),
         };
     }
 
@@ -307,17 +302,16 @@ impl<'a> Program<'a> {
         mut to_kept: Option<Matrix>,
         grads: &mut [f32],
     ) -> Result<()> {
-        schedule.makes = (Direction::Backward, 0);
+        schedule.makes = (Direction::Backward, Scores::None);
         for (index, given) in saved.iter().enumerate().rev().skip(1) {
             let Some(from) = wire.take() else { break };
             let sent = sent.pop().flatten();
             let (after, mut before) = (to_kept.take(), None);
-            let messages = Messages {
-                pass: self.passes[index].as_ref(),
-                direction: Direction::Backward,
-                key: step.mode.key(saved[index + 1].draws),
-                sent: sent.as_ref(),
-            };
+            let pass = self.passes[index].as_ref();
+            let draws = saved[index + 1].draws - pass.draws();
+            let random = Random { mode: step.mode, draws };
+            let sent = sent.as_ref();
+            let messages = Messages { pass, direction: Direction::Backward, random, sent };
             let (_, made) = schedule.pass(&from, &messages, &mut |row_block, to_sent| {
                 let rows = self.layout.row_block(self.layout.rank, row_block);
                 let row_block =

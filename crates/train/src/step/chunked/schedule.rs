@@ -7,7 +7,7 @@ use gnarl_common::{Error, Kind, Result};
 use gnarl_nn::Tensor;
 
 use super::comm_thread::CommThread;
-use super::layout::{Columns, Layout};
+use super::layout::{Columns, Layout, Scores};
 use super::matrix::{Matrix, Place, columns};
 use super::messages::{Direction, Messages};
 use super::passes::Part;
@@ -39,8 +39,8 @@ pub(super) struct Schedule<'a> {
     comm: CommThread<'a>,
     counted: &'a Counted,
     pending: VecDeque<Parcel>,
-    /// The pass that computed rows belong to, and the number of heads whose scores are in them.
-    pub makes: (Direction, usize),
+    /// The pass that computed rows belong to, and the scores in them.
+    pub makes: (Direction, Scores),
     /// Bytes sent in forward and in backward passes.
     pub sent: [u64; 2],
 }
@@ -56,7 +56,7 @@ impl<'a> Schedule<'a> {
         counted: &'a Counted,
     ) -> Self {
         let pending = VecDeque::new();
-        let makes = (Direction::Forward, 0);
+        let makes = (Direction::Forward, Scores::None);
         Self { layout, place, comm, counted, pending, makes, sent: [0; 2] }
     }
 
@@ -149,8 +149,8 @@ impl<'a> Schedule<'a> {
     ) -> Result<()> {
         let Some(values) = work(row_block, rows)? else { return Ok(()) };
         let layout = self.layout;
-        let (direction, heads) = self.makes;
-        let wired = Columns { split: values.cols() - 2 * heads, heads };
+        let (direction, scores) = self.makes;
+        let wired = Columns { split: values.cols() - scores.count(), scores };
         let column_blocks = layout.column_blocks(wired);
         let wire = match made {
             Some(wire) => wire,

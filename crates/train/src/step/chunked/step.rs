@@ -38,23 +38,20 @@ pub(crate) struct Chunked<'a> {
 
 impl<'a> Chunked<'a> {
     /// Steps of `model` over the `block` of `graph`, by `plan`.
-    ///
-    /// # Errors
-    /// A usage error if the model does not pass messages in chunks.
     pub fn new(
         model: &'a dyn Stages,
         (block, graph): (&'a Block, &'a Graph),
         scores: NodeScores<'a>,
         comm: &'a dyn Communicator,
         plan: &'a Plan,
-    ) -> Result<Self> {
+    ) -> Self {
         let layout = plan.layout;
         let frugal = plan.free.is_some();
         let features = graph.features.as_ref();
-        let program = Program::new(model, block, features, layout, &plan.place, frugal)?;
+        let program = Program::new(model, block, features, layout, &plan.place, frugal);
         let columns = Columns::new(comm, block.num_src());
         let _buffers = plan.free.map(keep_at_most);
-        Ok(Self { block, scores, columns, layout, plan, program, _buffers })
+        Self { block, scores, columns, layout, plan, program, _buffers }
     }
 
     /// This rank's training nodes.

@@ -62,9 +62,9 @@ pub(crate) fn with<T>(
     run: impl FnOnce(&Chunked<'_>, &Plan) -> Result<T>,
 ) -> Result<T> {
     let Source { model, graph } = source;
-    let stages = model.scored_stages(graph.features.is_sparse()).ok_or_else(|| {
+    let stages = model.chunk_stages(graph.features.is_sparse()).ok_or_else(|| {
         Error::usage(format!("{} does not train in chunks", model.name())).hint(
-            "tensor.memory and tensor.chunks support: gcn, sage and ngnn (mean), gin, sgc, mlp, gat, decoupled gcn",
+            "tensor.memory and tensor.chunks support: gcn, sage, ngnn, gin, sgc, mlp, gat, decoupled gcn and gat",
         )
     })?;
     let block = graph.whole_block()?;
@@ -79,5 +79,5 @@ pub(crate) fn with<T>(
         dir: folder_of_rows(&config.output.dir)?,
     };
     let plan = Plan::new(&config.tensor, &means)?;
-    run(&Chunked::new(stages.as_ref(), (&block, graph), scores, comm, &plan)?, &plan)
+    run(&Chunked::new(stages.as_ref(), (&block, graph), scores, comm, &plan), &plan)
 }

@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use bytesize::ByteSize;
 use gnarl_config::{RunConfig, Strategy};
+use gnarl_nn::models::Aggregator;
 use gnarl_train::{Begin, eval_run, run};
 
 use super::equal::{largest_difference, weights};
@@ -28,6 +29,11 @@ fn models() -> Vec<Case> {
             (c.model.layers, c.model.heads, c.model.out_heads) = (3, 3, 2);
             (c.model.hidden, c.model.dropout, c.model.attention_dropout) = (45, 0.1, 0.3);
         }),
+        ("gat", |c| {
+            (c.model.decoupled, c.model.out_heads) = (true, 2);
+            (c.model.propagations, c.model.teleport) = (Some(3), 0.1);
+        }),
+        ("sage", |c| c.model.aggregator = Aggregator::MaxPool),
         ("sgc", |c| c.model.layers = 3),
         ("mlp", |_| ()),
         ("gcn", |c| {

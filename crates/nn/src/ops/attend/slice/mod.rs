@@ -97,8 +97,7 @@ impl<'b> AttentionSlice<'b> {
         let drawn = Drawn { key, first: touched.start };
         let kept = Kept::new(block, drawn, attention.dropout);
         let within = |column: usize| column.clamp(columns.start, columns.end) - columns.start;
-        let of_head =
-            |h: usize| within(h * attention.width)..within((h + 1) * attention.width);
+        let of_head = |h: usize| within(h * attention.width)..within((h + 1) * attention.width);
         let heads = touched.map(of_head).collect();
         Self { block, attention, heads, columns: columns.len(), kept }
     }
@@ -282,7 +281,8 @@ mod tests {
         let sums = tape.attend(looped, z, (source, destination), constants);
         let found = tape.value(sums).clone();
         tape.backward_from(vec![(sums, grad.clone())], &mut []).unwrap();
-        let [z, source, destination] = [z, source, destination].map(|v| tape.grad(v).unwrap().clone());
+        let [z, source, destination] =
+            [z, source, destination].map(|v| tape.grad(v).unwrap().clone());
         [found, z, source, destination]
     }
 
@@ -333,7 +333,8 @@ mod tests {
                             add(0, v, columns.start, &out[at..at + columns.len()]);
                         }
                     }
-                    let backward = attended.backward(some(&given[3], std::slice::from_ref(&columns)));
+                    let backward =
+                        attended.backward(some(&given[3], std::slice::from_ref(&columns)));
                     for some in [0..21, 21..NODES] {
                         let mut out = vec![f32::NAN; some.len() * width];
                         backward.gradients(some.start, &mut out);

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use gnarl_common::rng::Key;
 use gnarl_graph::blocks::Block;
 use gnarl_nn::Tensor;
 use gnarl_nn::ops::attend::slice::{Attended, AttendedGradient, AttentionSlice};
 use gnarl_nn::ops::list_attention::Attention;
 
-use super::{ColumnPass, Part};
+use super::{ColumnPass, Made, Part, Random};
+use crate::step::chunked::layout::Scores;
 
 /// Attention of each destination to its sources. Coefficients are computed for each column block again.
 pub(super) struct AttentionPass<'a> {
@@ -17,14 +17,15 @@ pub(super) struct AttentionPass<'a> {
 }
 
 impl<'a> AttentionPass<'a> {
-    fn attend(&self, columns: Range<usize>, key: Option<Key>, sent: Tensor) -> Attended<'a> {
+    fn attend(&self, columns: Range<usize>, random: Random, sent: Tensor) -> Attended<'a> {
+        let key = random.mode.key(random.draws + 1);
         AttentionSlice::new(self.block, self.attention, columns, key).attend(sent)
     }
 }
 
 impl ColumnPass for AttentionPass<'_> {
-    fn heads(&self) -> usize {
-        self.attention.heads
+    fn scores(&self) -> Scores {
+        Scores::OfHeads(self.attention.heads)
     }
 
     fn draws(&self) -> u64 {
@@ -35,19 +36,19 @@ impl ColumnPass for AttentionPass<'_> {
         true
     }
 
-    fn forward(&self, columns: Range<usize>, key: Option<Key>, sent: Tensor) -> Box<dyn Part + '_> {
-        Box::new(self.attend(columns, key, sent))
+    fn forward(&self, columns: Range<usize>, random: Random, sent: Tensor) -> Made<'_> {
+        Ok(Box::new(self.attend(columns, random, sent)))
     }
 
     fn backward(
         &self,
         columns: Range<usize>,
-        key: Option<Key>,
+        random: Random,
         sent: Option<Tensor>,
         grad: Tensor,
-    ) -> Box<dyn Part + '_> {
+    ) -> Made<'_> {
         let sent = sent.expect("the pass reads what was sent");
-        Box::new(self.attend(columns, key, sent).backward(grad))
+        Ok(Box::new(self.attend(columns, random, sent).backward(grad)))
     }
 }
 

@@ -3,13 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gnarl_common::rng::Key;
 use gnarl_nn::Tensor;
 use gnarl_nn::models::stages::Linear;
 use gnarl_nn::ops::pass::Passing;
 use rayon::prelude::*;
 
-use super::{ColumnPass, Part};
+use super::{ColumnPass, Made, Part, Random};
 use crate::step::chunked::messages::Direction;
 
 /// Values per task of elementwise work.
@@ -62,18 +61,12 @@ impl ColumnPass for LinearPass<'_> {
         self.linear.times
     }
 
-    fn forward(&self, _: Range<usize>, _: Option<Key>, sent: Tensor) -> Box<dyn Part + '_> {
-        self.begin(sent, Direction::Forward)
+    fn forward(&self, _: Range<usize>, _: Random, sent: Tensor) -> Made<'_> {
+        Ok(self.begin(sent, Direction::Forward))
     }
 
-    fn backward(
-        &self,
-        _: Range<usize>,
-        _: Option<Key>,
-        _: Option<Tensor>,
-        grad: Tensor,
-    ) -> Box<dyn Part + '_> {
-        self.begin(grad, Direction::Backward)
+    fn backward(&self, _: Range<usize>, _: Random, _: Option<Tensor>, grad: Tensor) -> Made<'_> {
+        Ok(self.begin(grad, Direction::Backward))
     }
 }
 

@@ -2,26 +2,28 @@
 
 mod attention;
 mod linear;
+mod taped;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use gnarl_common::rng::Key;
-use gnarl_common::{Error, Result};
+use gnarl_common::Result;
 use gnarl_graph::blocks::Block;
-use gnarl_nn::Tensor;
 use gnarl_nn::models::Stages;
 use gnarl_nn::models::stages::Pass;
 use gnarl_nn::ops::pass::{Operator, Passing};
+use gnarl_nn::{Mode, Tensor};
 
 use self::attention::AttentionPass;
 use self::linear::LinearPass;
+use self::taped::TapedPass;
+use super::layout::Scores;
 
 /// A pass of messages over some columns of all nodes.
 pub(super) trait ColumnPass: Sync {
-    /// Number of heads whose scores, as sources and as destinations, are behind the columns that are sent.
-    fn heads(&self) -> usize {
-        0
+    /// The scores behind the columns that are sent.
+    fn scores(&self) -> Scores {
+        Scores::None
     }
 
     /// Number of propagations.
@@ -40,16 +42,33 @@ pub(super) trait ColumnPass: Sync {
     }
 
     /// Passes the block `sent`, which has these columns.
-    fn forward(&self, columns: Range<usize>, key: Option<Key>, sent: Tensor) -> Box<dyn Part + '_>;
+    ///
+    /// # Errors
+    /// Those of operations.
+    fn forward(&self, columns: Range<usize>, random: Random, sent: Tensor) -> Made<'_>;
 
     /// Passes back the gradient of what was received. The block `sent` is there if the pass reads it.
+    ///
+    /// # Errors
+    /// Those of operations.
     fn backward(
         &self,
         columns: Range<usize>,
-        key: Option<Key>,
+        random: Random,
         sent: Option<Tensor>,
         grad: Tensor,
-    ) -> Box<dyn Part + '_>;
+    ) -> Made<'_>;
+}
+
+/// A pass over a column block.
+pub(super) type Made<'p> = Result<Box<dyn Part + 'p>>;
+
+/// The random draws of a pass.
+#[derive(Clone, Copy)]
+pub(super) struct Random {
+    pub mode: Mode,
+    /// Number of draws of the step before it.
+    pub draws: u64,
 }
 
 /// A column block of all nodes before the last step of a pass.
@@ -59,10 +78,7 @@ pub(super) trait Part {
 }
 
 /// The passes of `model` over `block`.
-///
-/// # Errors
-/// A usage error if a pass does not go by column blocks.
-pub(super) fn of<'a>(model: &dyn Stages, block: &'a Block) -> Result<Vec<Box<dyn ColumnPass + 'a>>> {
+pub(super) fn of<'a>(model: &dyn Stages, block: &'a Block) -> Vec<Box<dyn ColumnPass + 'a>> {
     let mut made: Vec<(Operator, Arc<Passing<'a>>)> = Vec::new();
     let mut passing = |operator| {
         if let Some((_, passing)) = made.iter().find(|(other, _)| *other == operator) {
@@ -74,11 +90,12 @@ pub(super) fn of<'a>(model: &dyn Stages, block: &'a Block) -> Result<Vec<Box<dyn
     };
     let pass = |index| match model.pass(index) {
         Pass::Linear(linear) => {
-            Ok(Box::new(LinearPass { passing: passing(linear.operator), linear }) as Box<_>)
+            Box::new(LinearPass { passing: passing(linear.operator), linear }) as Box<_>
         }
-        Pass::Attention(attention) => Ok(Box::new(AttentionPass { block, attention }) as Box<_>),
-        Pass::Max => Err(Error::usage("max aggregation does not support chunks")
-            .hint("leave out tensor.memory and tensor.chunks, or use another aggregator")),
+        Pass::Attention(attention) => Box::new(AttentionPass { block, attention }) as Box<_>,
+        pass @ (Pass::Max | Pass::Propagation(_)) => {
+            Box::new(TapedPass::new(pass, block)) as Box<_>
+        }
     };
     (0..model.passes()).map(pass).collect()
 }
