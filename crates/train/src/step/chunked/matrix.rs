@@ -9,6 +9,12 @@ use std::sync::{Mutex, PoisonError};
 
 use gnarl_common::{Result, ResultExt};
 use gnarl_nn::Tensor;
+use rayon::prelude::*;
+
+/// Least rows per task that copies them.
+const ROWS: usize = 512;
+/// Values per task that copies them.
+const VALUES: usize = 1 << 16;
 
 /// Storage of matrices.
 #[derive(Debug, Clone)]
@@ -106,7 +112,8 @@ impl Matrix {
         match &mut self.store {
             Store::Memory(column_blocks) => {
                 let own = &mut column_blocks[column_block].data_mut()[at * width..];
-                own[..values.len()].copy_from_slice(values);
+                let own = own[..values.len()].par_chunks_mut(VALUES);
+                own.zip(values.par_chunks(VALUES)).for_each(|(own, v)| own.copy_from_slice(v));
                 Ok(())
             }
             Store::Disk { file, dir } => {
@@ -131,13 +138,17 @@ impl Matrix {
     pub fn row_block(&self, rows: Range<usize>) -> Result<Tensor> {
         let cols = self.cols();
         if let [one] = &self.blocks[..]
-            && one[..] == [0..cols]
+            && are_all(one, cols)
         {
             let mut all = Tensor::scratch(rows.len(), cols);
             self.read(0, rows.start, all.data_mut())?;
             return Ok(all);
         }
-        let mut all = Tensor::zeros(rows.len(), cols);
+        let overlap = self.values() > cols;
+        let mut all = match overlap {
+            true => Tensor::zeros(rows.len(), cols),
+            false => Tensor::scratch(rows.len(), cols),
+        };
         for (column_block, ranges) in self.blocks.iter().enumerate() {
             let width = self.widths[column_block];
             if width == 0 {
@@ -145,14 +156,19 @@ impl Matrix {
             }
             let mut part = Tensor::scratch(rows.len(), width);
             self.read(column_block, rows.start, part.data_mut())?;
-            let rows = all.data_mut().chunks_exact_mut(cols).zip(part.data().chunks_exact(width));
-            for (all, mut part) in rows {
+            let all = all.data_mut().par_chunks_exact_mut(cols);
+            let rows = all.zip(part.data().par_chunks_exact(width));
+            rows.with_min_len(ROWS).for_each(|(all, mut part)| {
                 for range in ranges {
                     let (own, rest) = part.split_at(range.len());
-                    all[range.clone()].iter_mut().zip(own).for_each(|(all, part)| *all += part);
+                    let all = &mut all[range.clone()];
+                    match overlap {
+                        true => all.iter_mut().zip(own).for_each(|(all, part)| *all += part),
+                        false => all.copy_from_slice(own),
+                    }
                     part = rest;
                 }
-            }
+            });
         }
         Ok(all)
     }
@@ -171,7 +187,9 @@ impl Matrix {
         let (at, width) = (first - self.rows.start, self.widths[column_block]);
         match &self.store {
             Store::Memory(column_blocks) => {
-                out.copy_from_slice(&column_blocks[column_block].data()[at * width..][..out.len()]);
+                let values = &column_blocks[column_block].data()[at * width..][..out.len()];
+                let out = out.par_chunks_mut(VALUES).zip(values.par_chunks(VALUES));
+                out.for_each(|(out, values)| out.copy_from_slice(values));
                 Ok(())
             }
             Store::Disk { file, dir } => {
@@ -190,22 +208,35 @@ impl Matrix {
     }
 }
 
+/// Returns whether `ranges`, one behind the other, are so many columns.
+fn are_all(ranges: &[Range<usize>], cols: usize) -> bool {
+    let mut end = 0;
+    for range in ranges {
+        if range.start != end {
+            return false;
+        }
+        end = range.end;
+    }
+    end == cols
+}
+
 /// Some columns of all rows of `values`; not copied if they are all.
 pub(super) fn columns(values: &Tensor, ranges: &[Range<usize>]) -> Tensor {
-    if *ranges == [0..values.cols()] {
+    if are_all(ranges, values.cols()) {
         return values.clone();
     }
     let width = ranges.iter().map(Range::len).sum();
     let mut part = Tensor::scratch(values.rows(), width);
     if width > 0 {
-        let rows = part.data_mut().chunks_exact_mut(width);
-        for (mut part, all) in rows.zip(values.data().chunks_exact(values.cols())) {
+        let rows = part.data_mut().par_chunks_exact_mut(width);
+        let rows = rows.zip(values.data().par_chunks_exact(values.cols()));
+        rows.with_min_len(ROWS).for_each(|(mut part, all)| {
             for range in ranges {
                 let (own, rest) = part.split_at_mut(range.len());
                 own.copy_from_slice(&all[range.clone()]);
                 part = rest;
             }
-        }
+        });
     }
     part
 }

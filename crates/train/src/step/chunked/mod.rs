@@ -4,7 +4,8 @@
 //! A rank's rows are split into row blocks, its columns into column blocks. Dense stages run over
 //! row blocks, all columns of some rows; messages pass over column blocks, some columns of all
 //! rows, which are what must be in memory at once. Column blocks split a rank's work in time as
-//! feature slices split it among ranks.
+//! feature slices split it among ranks. `passes` has a file for each kind of pass: sums, attention, and
+//! whatever a tape can do.
 
 mod comm_thread;
 mod layout;

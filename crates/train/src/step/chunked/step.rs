@@ -7,7 +7,7 @@ use gnarl_common::threads::pool;
 use gnarl_engine::Communicator;
 use gnarl_graph::blocks::Block;
 use gnarl_nn::models::Stages;
-use gnarl_nn::pool::{Limited, keep_at_most};
+use gnarl_nn::pool::{Kept, Limited, keep_all, keep_at_most};
 use gnarl_nn::{Exchange, Mode, Params, Tensor};
 use gnarl_sample::Scratch;
 
@@ -32,8 +32,15 @@ pub(crate) struct Chunked<'a> {
     layout: Layout,
     plan: &'a Plan,
     program: Program<'a>,
-    /// Limits free buffers, which count as memory as well.
-    _buffers: Option<Limited>,
+    _buffers: Buffers,
+}
+
+/// What becomes of free buffers.
+enum Buffers {
+    /// They count as memory as well.
+    Limited { _guard: Limited },
+    /// All are kept, as every step asks for the same ones.
+    Kept { _guard: Kept },
 }
 
 impl<'a> Chunked<'a> {
@@ -50,7 +57,10 @@ impl<'a> Chunked<'a> {
         let features = graph.features.as_ref();
         let program = Program::new(model, block, features, layout, &plan.place, frugal);
         let columns = Columns::new(comm, block.num_src());
-        let _buffers = plan.free.map(keep_at_most);
+        let _buffers = match plan.free {
+            Some(bytes) => Buffers::Limited { _guard: keep_at_most(bytes) },
+            None => Buffers::Kept { _guard: keep_all() },
+        };
         Self { block, scores, columns, layout, plan, program, _buffers }
     }
 
