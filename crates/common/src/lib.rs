@@ -14,6 +14,7 @@
 //! | [`did_you_mean`] | an unknown name → the nearest known one |
 //! | [`threads`] | a number of threads → a pool; a range → even shares |
 //! | [`profile`] | spans of time on threads of ranks → those spans, and their sums by name |
+//! | [`multiversion!`] | a function → the same for the baseline processor and for AVX2 |
 //! | [`prefetch`] | hints to the cache |
 //! | [`read_ahead`] | ranges of a mapped file → the same in memory, many reads at a time |
 //! | [`RowFile`] | ids → rows of a file, many reads at a time, past the system's cache |
@@ -41,6 +42,7 @@ pub mod folders;
 mod id_map;
 pub mod integrity;
 pub mod memory;
+mod multiversion;
 pub mod npy;
 mod place;
 pub mod prefetch;

@@ -398,7 +398,7 @@ fn chunks(c: Combination<'_>) -> Option<Error> {
     let form = if model.decoupled { "decoupled " } else { "" };
     (!cut).then(|| {
         Error::usage(format!("{form}{} does not train in chunks", c.model())).hint(
-            "tensor.memory and tensor.chunks support: gcn, sage, ngnn, gin, sgc, mlp, gat, decoupled gcn and gat",
+            "tensor.memory and tensor.chunks support: gcn, sage and ngnn (mean, max-pool), gin, sgc, mlp, gat, decoupled gcn and gat",
         )
     })
 }

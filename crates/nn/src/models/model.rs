@@ -27,12 +27,13 @@ pub trait Model: Send + Sync {
     -> Result<Var>;
 
     /// The model as row-wise stages, of sparse input or dense, alternating with column-wise passes,
-    /// if possible.
+    /// if possible. Passes that read scores are none of them, see [`Model::scored_stages`].
     fn stages(&self, _sparse: bool) -> Option<Box<dyn Stages + '_>> {
         None
     }
 
-    /// The model as row-wise stages of inference and of training in chunks, whose passes may read scores beside the messages.
+    /// The model as row-wise stages of inference and of training in chunks, whose passes may read scores beside the
+    /// messages.
     fn scored_stages(&self, sparse: bool) -> Option<Box<dyn Stages + '_>> {
         self.stages(sparse)
     }

@@ -1,6 +1,6 @@
 //! Lazy Adam (Kingma & Ba, ICLR 2015) for sparsely updated embeddings.
 
-use gnarl_common::{Error, Result};
+use gnarl_common::{Error, Result, multiversion};
 
 use super::{SparseOptimizer, at_least_0};
 
@@ -49,11 +49,25 @@ impl SparseOptimizer for SparseAdam {
         let correction1 = 1.0 - f64::from(self.beta1).powi(steps);
         let correction2 = 1.0 - f64::from(self.beta2).powi(steps);
         let rate = (f64::from(lr) * correction2.sqrt() / correction1) as f32;
-        let (first, second) = state.split_at_mut(row.len());
-        for (((p, m), v), &g) in row.iter_mut().zip(first).zip(second).zip(grad) {
-            *m += (g - *m) * (1.0 - self.beta1);
-            *v += (g * g - *v) * (1.0 - self.beta2);
-            *p -= rate * *m / (v.sqrt() + self.eps);
+        let moments = state.split_at_mut(row.len());
+        adam(row, moments, grad, (1.0 - self.beta1, 1.0 - self.beta2), rate, self.eps);
+    }
+}
+
+multiversion! {
+    /// Updates a row and its moments, whose shares of the new gradient are `new`.
+    fn adam(
+        row: &mut [f32],
+        moments: (&mut [f32], &mut [f32]),
+        grad: &[f32],
+        new: (f32, f32),
+        rate: f32,
+        eps: f32,
+    ) {
+        for (((p, m), v), &g) in row.iter_mut().zip(moments.0).zip(moments.1).zip(grad) {
+            *m += (g - *m) * new.0;
+            *v += (g * g - *v) * new.1;
+            *p -= rate * *m / (v.sqrt() + eps);
         }
     }
 }

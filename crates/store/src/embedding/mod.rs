@@ -28,6 +28,7 @@ mod decay;
 mod held;
 mod ids;
 mod row_adagrad;
+mod sum;
 mod table;
 mod update;
 
@@ -36,8 +37,8 @@ pub use adam::SparseAdam;
 pub use decay::WeightDecay;
 pub use ids::{Ids, Nodes};
 pub use row_adagrad::RowAdagrad;
+pub use sum::Summed;
 pub use table::Embedding;
-pub use update::Summed;
 
 use gnarl_common::{Error, Result};
 

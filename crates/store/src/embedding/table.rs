@@ -3,20 +3,23 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use gnarl_common::prefetch::row as prefetch;
 use gnarl_common::rng::Key;
 use gnarl_common::{BufMut, Error, Home, Result};
-use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::SparseOptimizer;
 use super::held::Held;
 use super::ids::{Ids, Nodes, too_many};
-use super::update::{Summed, Touched, update_rows};
+use super::sum::Summed;
+use super::update::{Touched, update_rows};
 use crate::RowSource;
 use crate::source::{check_len, span};
 
 /// Rows fetched per task.
 const FETCHED: usize = 128;
+/// How many rows ahead rows in memory are fetched into cache.
+const AHEAD: usize = 4;
 /// Rows initialized together.
 const INITIAL: usize = 1 << 16;
 
@@ -239,13 +242,11 @@ impl Embedding {
     pub fn apply(&mut self, summed: &Summed, lr: f32) {
         let width = self.width;
         let size = self.state_width();
-        let mut order: Vec<u32> = (0..summed.rows.len() as u32).collect();
-        order.sort_unstable_by_key(|&place| summed.rows[place as usize]);
         let optimizer = self.optimizer.as_ref();
         let step = |step, row: &mut [f32], state: &mut [f32], grad: &[f32]| {
             optimizer.step(step, row, state, grad, lr);
         };
-        let mut left = &order[..];
+        let mut left = &summed.order[..];
         for held in &mut self.held {
             let below =
                 |end: usize| left.partition_point(|&p| (summed.rows[p as usize] as usize) < end);
@@ -272,19 +273,23 @@ impl Embedding {
     /// If an id has no row here or lengths disagree.
     pub fn sum(&self, ids: &[u64], grads: &[f32]) -> Result<Summed> {
         check_len(grads, ids.len(), self.width)?;
-        let (mut summed, mut places) = (Summed::default(), HashMap::new());
-        for (&id, grad) in ids.iter().zip(grads.chunks_exact(self.width)) {
-            let row = self.row(id)?;
-            let place = *places.entry(row).or_insert(summed.rows.len());
-            if place == summed.rows.len() {
-                summed.rows.push(row);
-                summed.grads.extend_from_slice(grad);
-                continue;
-            }
-            let sums = &mut summed.grads[span(place, self.width)];
-            sums.iter_mut().zip(grad).for_each(|(sum, g)| *sum += g);
-        }
-        Ok(summed)
+        self.sum_of(ids.par_iter().copied(), |i| &grads[span(i, self.width)])
+    }
+
+    /// As [`Embedding::sum`], of the gradients `grad(i)` of each id, on the rayon pool this is called from.
+    ///
+    /// # Errors
+    /// If an id has no row here.
+    ///
+    /// # Panics
+    /// If a gradient has another length than a row.
+    pub fn sum_of<'g>(
+        &self,
+        ids: impl IndexedParallelIterator<Item = u64>,
+        grad: impl Fn(usize) -> &'g [f32] + Sync,
+    ) -> Result<Summed> {
+        let rows = ids.with_min_len(FETCHED).map(|id| self.row(id)).collect::<Result<Vec<_>>>()?;
+        Summed::of(&rows, self.width, grad)
     }
 
     /// The rows in memory that have a row, if any have.
@@ -325,7 +330,10 @@ impl RowSource for Embedding {
             let rows = ids.iter().map(|&id| self.row(id).map(|row| row as usize));
             let rows = rows.collect::<Result<Vec<_>>>()?;
             self.expect_rows(&rows);
-            for (out, &row) in out.chunks_exact_mut(self.width).zip(&rows) {
+            for (i, (out, &row)) in out.chunks_exact_mut(self.width).zip(&rows).enumerate() {
+                if let Some(&next) = rows.get(i + AHEAD).filter(|_| !self.values.is_mapped()) {
+                    prefetch(&self.values[span(next, self.width)]);
+                }
                 let held = self.holding(row).and_then(|held| held.row(row, self.width));
                 out.copy_from_slice(held.unwrap_or_else(|| &self.values[span(row, self.width)]));
             }

@@ -1,25 +1,9 @@
 //! Updates of rows by summed gradients, on all threads.
 
+use gnarl_common::prefetch::row as prefetch;
+
+use super::sum::Summed;
 use crate::source::span;
-
-/// Gradients summed by row, for the rows of one update, in the order of first occurrence.
-#[derive(Debug, Default)]
-pub struct Summed {
-    pub(super) rows: Vec<u32>,
-    pub(super) grads: Vec<f32>,
-}
-
-impl Summed {
-    /// One row of gradients per updated row.
-    pub fn grads(&self) -> &[f32] {
-        &self.grads
-    }
-
-    /// The gradients for writing, to divide or clip them.
-    pub fn grads_mut(&mut self) -> &mut [f32] {
-        &mut self.grads
-    }
-}
 
 /// The rows of a table from index `first` on.
 pub(super) struct Touched<'a> {
@@ -31,6 +15,8 @@ pub(super) struct Touched<'a> {
 
 /// Rows per task.
 const ROWS: usize = 64;
+/// How many rows ahead a row and its state are fetched into cache.
+const AHEAD: usize = 2;
 
 /// Updates the rows of `summed` at the positions in `order`, which ascend by row; all are in
 /// `rows`.
@@ -58,7 +44,14 @@ pub(super) fn update_rows(
         );
         return;
     }
-    for &place in order {
+    for (i, &place) in order.iter().enumerate() {
+        if let Some(&next) = order.get(i + AHEAD) {
+            let row = row_of(next) - rows.first;
+            prefetch(&rows.values[span(row, width)]);
+            prefetch(&rows.state[span(row, size)]);
+            prefetch(&rows.steps[row..=row]);
+            prefetch(&summed.grads[span(next as usize, width)]);
+        }
         let row = row_of(place) - rows.first;
         rows.steps[row] = rows.steps[row].saturating_add(1);
         step(

@@ -6,6 +6,7 @@ use gnarl_nn::Tensor;
 use gnarl_nn::optim::global_norm;
 use gnarl_store::RowSource;
 use gnarl_store::embedding::{Embedding, Summed};
+use rayon::prelude::*;
 
 use super::Table;
 
@@ -13,7 +14,8 @@ use super::Table;
 #[derive(Debug, Clone, Default)]
 pub struct RowGradients {
     ids: Vec<u64>,
-    values: Vec<f32>,
+    /// Rows of gradients, one for each id, piece by piece.
+    pieces: Vec<Tensor>,
 }
 
 impl RowGradients {
@@ -21,10 +23,15 @@ impl RowGradients {
     ///
     /// # Panics
     /// If there are not as many rows.
-    pub fn push(&mut self, ids: &[u64], rows: &Tensor) {
+    pub fn push(&mut self, ids: &[u64], rows: Tensor) {
         assert_eq!(ids.len(), rows.rows(), "a row of gradients for each id");
         self.ids.extend_from_slice(ids);
-        self.values.extend_from_slice(rows.data());
+        self.pieces.push(rows);
+    }
+
+    /// All rows, in the order of their ids.
+    fn rows(&self) -> impl Iterator<Item = &[f32]> {
+        self.pieces.iter().flat_map(|piece| (0..piece.rows()).map(|row| piece.row(row)))
     }
 
     /// Sums the gradients of each row of `rows`.
@@ -32,16 +39,24 @@ impl RowGradients {
     /// # Errors
     /// If an id has no row there.
     pub fn sum(&self, rows: &Embedding) -> Result<Summed> {
-        rows.sum(&self.ids, &self.values)
+        let gradients: Vec<&[f32]> = self.rows().collect();
+        rows.sum_of(self.ids.par_iter().copied(), |i| gradients[i])
     }
 
     /// Appends another rank's message; `None` if the bytes are no rows of `width`.
     fn append(&mut self, bytes: &[u8], width: usize) -> Option<()> {
         let row = size_of::<u64>() + width * size_of::<f32>();
-        let (ids, values) = bytes.split_at(bytes.len() / row * size_of::<u64>());
+        if !bytes.len().is_multiple_of(row) {
+            return None;
+        }
+        let rows = bytes.len() / row;
+        let (ids, values) = bytes.split_at(rows * size_of::<u64>());
         self.ids.extend(ids.as_chunks().0.iter().map(|id| u64::from_le_bytes(*id)));
-        self.values.extend(values.as_chunks().0.iter().map(|v| f32::from_le_bytes(*v)));
-        bytes.len().is_multiple_of(row).then_some(())
+        let mut piece = Tensor::scratch(rows, width);
+        let values = piece.data_mut().iter_mut().zip(values.as_chunks().0);
+        values.for_each(|(out, value)| *out = f32::from_le_bytes(*value));
+        self.pieces.push(piece);
+        Some(())
     }
 }
 
@@ -83,7 +98,7 @@ impl Table {
     /// # Errors
     /// If an id has no row or a rank fails.
     pub fn push(&self, comm: &dyn Communicator, gradients: &RowGradients) -> Result<Summed> {
-        let RowGradients { ids, values } = gradients;
+        let ids = &gradients.ids;
         if comm.size() == 1 {
             return gradients.sum(&self.rows);
         }
@@ -92,7 +107,7 @@ impl Table {
         for (id, &owner) in ids.iter().zip(&owners) {
             outgoing[owner].extend_from_slice(&id.to_le_bytes());
         }
-        for (row, &owner) in values.chunks_exact(width).zip(&owners) {
+        for (row, &owner) in gradients.rows().zip(&owners) {
             outgoing[owner].extend_from_slice(bytemuck::cast_slice(row));
         }
         let mut joined = RowGradients::default();
@@ -167,7 +182,7 @@ mod tests {
     fn gradients(ids: &[u64]) -> RowGradients {
         let values = ids.iter().flat_map(|&id| [id as f32, 1.0]).collect();
         let mut gradients = RowGradients::default();
-        gradients.push(ids, &Tensor::from_vec(ids.len(), 2, values));
+        gradients.push(ids, Tensor::from_vec(ids.len(), 2, values));
         gradients
     }
 

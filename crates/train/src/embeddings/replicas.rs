@@ -269,7 +269,7 @@ mod tests {
         let new = || Replicas::new(0, 1, &[spec()], vec![vec![3, 1]]).unwrap();
         let mut replicas = new();
         let mut gradients = RowGradients::default();
-        gradients.push(&[1], &Tensor::from_vec(1, 2, vec![1.0, -1.0]));
+        gradients.push(&[1], Tensor::from_vec(1, 2, vec![1.0, -1.0]));
         let summed = replicas.sum(&[gradients]).unwrap();
         replicas.apply(&summed, 0.1);
         let mut again = new();

@@ -143,7 +143,7 @@ impl Gradients<'_> {
     pub fn add_rows(&mut self, tape: &Tape<'_>, leaves: &[Var], ids: &[Vec<u64>]) {
         for ((leaf, ids), out) in leaves.iter().zip(ids).zip(&mut *self.rows) {
             if let Some(grad) = tape.grad(*leaf) {
-                out.push(ids, grad);
+                out.push(ids, grad.clone());
             }
         }
     }
@@ -161,7 +161,7 @@ impl Gradients<'_> {
             if let Some(grad) = tape.grad(*leaf) {
                 let own: Vec<u64> = places.iter().map(|&place| ids[place as usize]).collect();
                 let rows = places.iter().flat_map(|&place| grad.row(place as usize)).copied();
-                out.push(&own, &Tensor::from_vec(own.len(), grad.cols(), rows.collect()));
+                out.push(&own, Tensor::from_vec(own.len(), grad.cols(), rows.collect()));
             }
         }
     }

@@ -43,7 +43,7 @@ impl Scores {
 pub(super) struct Columns {
     /// Columns that ranks and column blocks share.
     pub split: usize,
-    /// What follows them.
+    /// The scores that follow them.
     pub scores: Scores,
 }
 
@@ -78,6 +78,14 @@ impl Layout {
         let column_blocks = self.column_blocks(Columns::plain(cols));
         let column_block = even_share(own.len(), column_block, column_blocks);
         own.start + column_block.start..own.start + column_block.end
+    }
+
+    /// Number of values of a row in all column blocks of all ranks.
+    pub fn values(&self, columns: Columns) -> usize {
+        let blocks = (0..self.ranks)
+            .flat_map(|rank| (0..self.column_blocks(columns)).map(move |block| (rank, block)));
+        let of_block = |(rank, block)| self.columns(columns, rank, block);
+        blocks.flat_map(of_block).map(|range| range.len()).sum()
     }
 
     /// The columns of a rank's column block, and those of the scores in it.

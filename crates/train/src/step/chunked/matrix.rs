@@ -24,7 +24,7 @@ pub(super) enum Place {
     Disk(PathBuf),
 }
 
-/// Some columns of some adjacent rows. Values that were never written are 0.
+/// Some columns of some adjacent rows.
 pub(super) struct Matrix {
     rows: Range<usize>,
     /// The columns of each column block. Columns that several have are sums of what they have.

@@ -16,7 +16,7 @@ pub(super) struct Messages<'m> {
     pub pass: &'m dyn ColumnPass,
     pub direction: Direction,
     pub random: Random,
-    /// What was sent forward, if the backward pass reads it.
+    /// The rows that were sent forward, if the backward pass reads them.
     pub sent: Option<&'m Wire>,
 }
 

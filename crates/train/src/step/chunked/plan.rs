@@ -13,8 +13,9 @@ use gnarl_nn::models::stages::{AttentionPropagation, Incoming, Linear, Pass};
 use gnarl_nn::ops::list_attention::Attention;
 use gnarl_nn::{Mode, Params, SparseRows, Tape, Tensor};
 
-use super::layout::Layout;
+use super::layout::{Columns, Layout};
 use super::matrix::Place;
+use super::passes::scores_of;
 use crate::data::graph::Graph;
 
 /// Memory of a process before it has read any data, and of small allocations.
@@ -78,16 +79,18 @@ impl Plan {
         // Buffers come in sizes up to a quarter too large, and some of them are free.
         let available = share.saturating_sub(need.fixed) / 8 * 6;
         let longest = means.block.num_src().div_ceil(means.rank.1);
+        let row = need.of_row(usize::MAX);
         let row_blocks = |rows: usize| longest.div_ceil(rows.max(1)).max(section.chunks).max(1);
         let free = Some(share.saturating_sub(need.fixed) / 16);
-        let rows = available.saturating_sub(need.in_memory) / need.row;
+        let rows = available.saturating_sub(need.in_memory) / row;
         if rows >= FEWEST.min(longest) {
             return Ok(Self::of(section, means, Place::Memory, row_blocks(rows), usize::MAX, free));
         }
-        let rows = available / 2 / need.row;
         let column_block = need.largest_block(available / 2);
+        let row = need.of_row(column_block.max(1));
+        let rows = available / 2 / row;
         if rows < FEWEST.min(longest) || column_block == 0 {
-            let least = need.fixed + 8 * (FEWEST * need.row).max(need.of_block(1)) / 3;
+            let least = need.fixed + 8 * (FEWEST * row).max(need.of_block(1)) / 3;
             let least = ByteSize((least * means.neighbors) as u64);
             return Err(Error::usage(format!("invalid tensor.memory '{memory}': too little"))
                 .hint(format!("the graph and one column of all nodes require {least}")));
@@ -130,8 +133,11 @@ struct Need {
     fixed: usize,
     /// All rows between stages, if none of them is on disk.
     in_memory: usize,
-    /// Per row of a row block.
-    row: usize,
+    /// Columns of all values of the widest stage.
+    worked_on: usize,
+    /// Columns that are split of the rows of each pass, and its scores.
+    messages: Vec<Columns>,
+    ranks: usize,
     passes: Vec<Pass>,
     nodes: usize,
     /// Most columns that are sent.
@@ -155,11 +161,22 @@ fn values_of(pass: Pass, columns: usize) -> usize {
     }
 }
 
+/// The columns of rows of so many values that a pass is given.
+fn columns_of((&pass, &sent): (&Pass, &usize)) -> Columns {
+    let scores = scores_of(pass);
+    Columns { split: sent - scores.count(), scores }
+}
+
 /// Bytes of the lists and of the values of edges that a pass has in memory.
 fn bytes_of_edges(pass: Pass, block: &Block) -> usize {
     let (nodes, edges) = (block.num_dst(), block.num_edges());
     match pass {
-        Pass::Linear(_) | Pass::Attention(_) => 0,
+        Pass::Linear(_) => 0,
+        // The coefficients of the longest list and their gradients, in arrays that grew to twice as much, on two threads.
+        Pass::Attention(Attention { heads, .. }) => {
+            let longest = block.indptr().windows(2).map(|ends| ends[1] - ends[0]).max();
+            4 * longest.unwrap_or(0) as usize * 8 * heads
+        }
         // The lists by source, also of symmetric graphs.
         Pass::Max => 8 * edges,
         // Lists with loops, in both directions, and four values an edge and head with their gradients, and two an edge.
@@ -188,7 +205,8 @@ impl Need {
         let passes: Vec<Pass> = (0..model.passes()).map(|index| model.pass(index)).collect();
         // What was sent is there for the backward pass, too.
         let again = |(&pass, &sent): (&Pass, &usize)| match pass {
-            Pass::Linear(_) => (0, 0),
+            Pass::Linear(Linear { times: 0 | 1, .. }) => (0, 0),
+            Pass::Linear(_) => (0, values_of(pass, sent.div_ceil(*ranks))),
             pass => {
                 let own = pass.width(sent).div_ceil(*ranks);
                 (sent - pass.width(sent) + own, values_of(pass, own))
@@ -201,15 +219,24 @@ impl Need {
         let of_edges = passes.iter().map(|pass| bytes_of_edges(*pass, block)).max().unwrap_or(0);
         let judged = means.evaluated * widths.out * 2;
         let weights = 6 * params.len();
-        let parcels = if *ranks > 1 { 4 * sent } else { 0 };
         Self {
             fixed: BASE + block.bytes() + of_edges + 4 * (8 * nodes + judged + weights),
             in_memory: 4 * (own * (saved + sent + 2 * kept) + nodes * slices),
-            row: 4 * (4 * widths.worked_on + parcels).max(1),
+            worked_on: widths.worked_on,
+            messages: passes.iter().zip(&widths.sent).map(columns_of).collect(),
+            ranks: *ranks,
             passes,
             nodes,
             widest: sent,
         }
+    }
+
+    /// Bytes of a row of a row block. Several ranks have four in flight, with the scores of each column block.
+    fn of_row(&self, column_block: usize) -> usize {
+        let layout = Layout { nodes: 0, rank: 0, ranks: self.ranks, row_blocks: 1, column_block };
+        let sent = self.messages.iter().map(|&columns| layout.values(columns)).max().unwrap_or(0);
+        let parcels = if self.ranks > 1 { 4 * sent } else { 0 };
+        4 * (4 * self.worked_on + parcels).max(1)
     }
 
     /// Bytes of all nodes' values in a column block of so many columns.
@@ -231,27 +258,56 @@ impl Widths {
         const ROWS: usize = 2;
         let ids = [0; ROWS];
         let features = means.graph.features.as_ref();
+        let empty = || SparseRows::new(features.width(), vec![0; ROWS + 1], vec![], vec![]);
         let mut widths = Self::default();
         let (mut passed, mut kept) = (features.width(), None);
         for index in 0..=means.model.passes() {
             let mut tape = Tape::new(means.params, Mode::train(Key::new(0)));
-            let given = if index == 0 && features.is_sparse() {
-                tape.sparse(Arc::new(SparseRows::new(passed, vec![0; ROWS + 1], vec![], vec![])))
-            } else {
-                tape.leaf(Tensor::zeros(ROWS, passed))
+            let rows = |tape: &mut Tape<'_>, is_input: bool, cols: usize| match is_input {
+                true if features.is_sparse() => tape.sparse(Arc::new(empty())),
+                _ => tape.leaf(Tensor::zeros(ROWS, cols)),
             };
-            let kept_before = kept.map(|cols| tape.leaf(Tensor::zeros(ROWS, cols)));
+            let given = rows(&mut tape, index == 0, passed);
+            let kept_before = kept.map(|(cols, is_input)| rows(&mut tape, is_input, cols));
             let incoming = Incoming { passed: given, kept: kept_before };
             let made = means.model.stage(&mut tape, index, &ids, incoming)?;
             widths.worked_on = widths.worked_on.max(tape.columns(made.sent) + passed);
             widths.out = tape.shape(made.sent).1;
-            kept = made.kept.map(|kept| tape.shape(kept).1);
+            let keeps_input = index == 0 && made.kept == Some(given);
+            if let Some(kept) = made.kept.filter(|_| !keeps_input)
+                && tape.is_sparse(kept)
+            {
+                return Err(Error::usage(
+                    "dropout of sparse features, which max-pooling keeps, does not support chunks",
+                )
+                .hint(
+                    "set model.input_dropout = 0, or leave out tensor.memory and tensor.chunks",
+                ));
+            }
+            kept = made.kept.map(|kept| (tape.shape(kept).1, keeps_input));
             if index < means.model.passes() {
-                passed = means.model.pass(index).width(widths.out);
+                let pass = means.model.pass(index);
+                check_scores(index, pass, widths.out)?;
+                passed = pass.width(widths.out);
                 widths.sent.push(widths.out);
-                widths.kept.extend(kept);
+                let stored = kept.filter(|(_, is_input)| !is_input);
+                widths.kept.extend(stored.map(|(cols, _)| cols));
             }
         }
         Ok(widths)
     }
+}
+
+/// Checks that the rows of a stage have the scores that the pass after it reads.
+fn check_scores(stage: usize, pass: Pass, cols: usize) -> Result<()> {
+    let fits = match pass {
+        Pass::Attention(attention) => attention.heads > 0 && cols == attention.cols(),
+        Pass::Propagation(propagation) => cols >= propagation.scores(),
+        Pass::Linear(_) | Pass::Max => true,
+    };
+    if fits {
+        return Ok(());
+    }
+    let message = format!("stage {stage} sends rows of {cols} values, other ones than {pass:?}");
+    Err(Error::usage(message).hint("messages are followed by two scores a head"))
 }

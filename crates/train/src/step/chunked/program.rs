@@ -53,7 +53,7 @@ struct Ran<'t> {
 struct Trace<'t> {
     /// Inputs of each stage.
     saved: Vec<Saved>,
-    /// What was sent in each pass, where its backward pass reads it.
+    /// The rows that were sent in each pass, where its backward pass reads them.
     sent: Vec<Option<Wire>>,
     /// Stages whose tapes were kept, by their number and the block's rows.
     ran: HashMap<(usize, Range<usize>), Ran<'t>>,
@@ -157,11 +157,11 @@ impl<'a> Program<'a> {
         })?;
         for index in first + 1..=self.passes.len() {
             let from = wire.take().ok_or_else(|| Error::invalid("a stage sent no messages"))?;
-            let same = training && next.only_input;
+            let pass = self.passes[index - 1].as_ref();
+            let same = training && next.only_input && pass.draws() == 0;
             let mut given = next.saved();
             next = Next::default();
             self.aim(schedule, index, training);
-            let pass = self.passes[index - 1].as_ref();
             let random = Random { mode: step.mode, draws: given.draws };
             given.draws += pass.draws();
             let messages = Messages { pass, direction: Direction::Forward, random, sent: None };

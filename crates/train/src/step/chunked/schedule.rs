@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use gnarl_common::threads::even_share;
 use gnarl_common::{Error, Kind, Result};
 use gnarl_nn::Tensor;
 
@@ -87,7 +88,7 @@ impl<'a> Schedule<'a> {
     ) -> Result<(Matrix, Option<Wire>)> {
         let layout = self.layout;
         if layout.ranks > 1 {
-            self.counted.take(from.matrix.cols());
+            self.counted.take(even_share(from.columns.split, layout.rank, layout.ranks).len());
         }
         let arriving = messages.arriving(from.columns);
         let mut rows = own_rows(&layout, self.place, arriving)?;

@@ -35,7 +35,7 @@ pub(crate) struct Chunked<'a> {
     _buffers: Buffers,
 }
 
-/// What becomes of free buffers.
+/// The treatment of free buffers.
 enum Buffers {
     /// They count as memory as well.
     Limited { _guard: Limited },

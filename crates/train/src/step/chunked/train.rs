@@ -64,7 +64,7 @@ pub(crate) fn with<T>(
     let Source { model, graph } = source;
     let stages = model.chunk_stages(graph.features.is_sparse()).ok_or_else(|| {
         Error::usage(format!("{} does not train in chunks", model.name())).hint(
-            "tensor.memory and tensor.chunks support: gcn, sage, ngnn, gin, sgc, mlp, gat, decoupled gcn and gat",
+            "tensor.memory and tensor.chunks support: gcn, sage and ngnn (mean, max-pool), gin, sgc, mlp, gat, decoupled gcn and gat",
         )
     })?;
     let block = graph.whole_block()?;

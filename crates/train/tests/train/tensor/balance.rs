@@ -19,9 +19,11 @@ fn balance(config: &RunConfig, strategy: Strategy, workers: usize) -> Vec<Option
 fn shares_of_columns_are_within_a_twentieth() {
     let dir = tempfile::tempdir().unwrap();
     generate(dir.path(), 701, 48, 48);
-    for (model, hidden) in [("gcn", 48), ("sage", 48), ("gin", 60), ("gat", 48), ("gcn", 61)] {
-        let mut config = config(dir.path(), &format!("{model}-{hidden}"), model);
+    let models = [("gcn", 48), ("sage", 48), ("gin", 60), ("gat", 48), ("gcn", 61)];
+    for ((model, hidden), chunks) in models.into_iter().flat_map(|model| [(model, 0), (model, 3)]) {
+        let mut config = config(dir.path(), &format!("{model}-{hidden}-{chunks}"), model);
         config.model.hidden = hidden;
+        config.tensor.chunks = chunks;
         for workers in [2, 3, 4] {
             for epoch in balance(&config, Strategy::Tensor, workers) {
                 let found = epoch.unwrap();

@@ -9,6 +9,7 @@ mod heterogeneous;
 mod links;
 mod part;
 mod resume;
+mod sparse_chunks;
 
 use std::path::Path;
 

@@ -66,7 +66,7 @@ multiversion! {
         let heads = slice.heads.len();
         let (offsets, all) = slice.block.out_lists();
         let mut weights = Vec::new();
-        let mut targets = Vec::new();
+        let mut targets = Vec::with_capacity(RUN);
         for (i, out) in out.chunks_exact_mut(slice.cols()).enumerate() {
             let source = first + i;
             let row = attended.rows.row(source);
@@ -76,28 +76,34 @@ multiversion! {
             out.fill(0.0);
             to_score.fill(0.0);
             of_destination.copy_from_slice(Lists::of(of.lists.row(source)).to_score);
-            targets.clear();
             let list = &all[offsets[source] as usize..offsets[source + 1] as usize];
-            targets.extend(slice.with_own(list, source));
-            for begin in (0..targets.len()).step_by(RUN) {
-                let run = begin..targets.len().min(begin + RUN);
+            let mut left = slice.with_own(list, source);
+            let mut done = 0;
+            loop {
+                targets.clear();
+                targets.extend(left.by_ref().take(RUN));
+                if targets.is_empty() {
+                    break;
+                }
                 weights.clear();
-                for t in run.clone() {
-                    if let Some(&next) = targets.get(t + SCORES_AHEAD) {
+                for (t, &target) in targets.iter().enumerate() {
+                    if let Some(&next) = list.get(done + t + SCORES_AHEAD) {
                         prefetch(of.lists.row(next as usize));
                     }
-                    let lists = Lists::of(of.lists.row(targets[t] as usize));
+                    let lists = Lists::of(of.lists.row(target as usize));
                     for (h, from) in from.iter().enumerate() {
                         let score = leaky(from + lists.to[h], slice.attention.slope);
                         weights.push(score - lists.top[h]);
                     }
                 }
                 weights.iter_mut().for_each(|weight| *weight = math::exp(*weight));
-                for (t, weights) in run.zip(weights.chunks_exact(heads)) {
-                    if let Some(&next) = targets.get(t + AHEAD) {
+                for ((t, &target), weights) in
+                    targets.iter().enumerate().zip(weights.chunks_exact(heads))
+                {
+                    if let Some(&next) = list.get(done + t + AHEAD) {
                         prefetch(of.grad.row(next as usize));
                     }
-                    let d = targets[t] as usize;
+                    let d = target as usize;
                     let grad = of.grad.row(d);
                     let lists = Lists::of(of.lists.row(d));
                     let dropped = slice.kept.of(source, d);
@@ -110,6 +116,7 @@ multiversion! {
                         add_scaled(&mut out[columns.clone()], grad, weight * dropped(h), false);
                     }
                 }
+                done += targets.len();
             }
         }
     }

@@ -157,7 +157,7 @@ impl<'b> Attended<'b> {
         });
     }
 
-    /// What the gradient of rows is made of, from that of all sums.
+    /// Prepares the gradients of rows, from that of all sums.
     ///
     /// # Panics
     /// If it has another shape.

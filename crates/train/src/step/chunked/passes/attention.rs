@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use gnarl_graph::blocks::Block;
 use gnarl_nn::Tensor;
+use gnarl_nn::models::stages::Pass;
 use gnarl_nn::ops::attend::slice::{Attended, AttendedGradient, AttentionSlice};
 use gnarl_nn::ops::list_attention::Attention;
 
-use super::{ColumnPass, Made, Part, Random};
+use super::{ColumnPass, Made, Part, Random, scores_of};
 use crate::step::chunked::layout::Scores;
 
 /// Attention of each destination to its sources. Coefficients are computed for each column block again.
@@ -25,11 +26,11 @@ impl<'a> AttentionPass<'a> {
 
 impl ColumnPass for AttentionPass<'_> {
     fn scores(&self) -> Scores {
-        Scores::OfHeads(self.attention.heads)
+        scores_of(Pass::Attention(self.attention))
     }
 
     fn draws(&self) -> u64 {
-        1
+        Pass::Attention(self.attention).draws()
     }
 
     fn reads_sent(&self) -> bool {

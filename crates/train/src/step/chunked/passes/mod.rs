@@ -77,6 +77,15 @@ pub(super) trait Part {
     fn rows(&self, first: usize, out: &mut [f32]);
 }
 
+/// The scores behind the columns that a pass is given.
+pub(super) fn scores_of(pass: Pass) -> Scores {
+    match pass {
+        Pass::Linear(_) | Pass::Max => Scores::None,
+        Pass::Attention(attention) => Scores::OfHeads(attention.heads),
+        Pass::Propagation(propagation) => Scores::Whole(propagation.heads),
+    }
+}
+
 /// The passes of `model` over `block`.
 pub(super) fn of<'a>(model: &dyn Stages, block: &'a Block) -> Vec<Box<dyn ColumnPass + 'a>> {
     let mut made: Vec<(Operator, Arc<Passing<'a>>)> = Vec::new();

@@ -7,7 +7,7 @@ use gnarl_graph::blocks::Block;
 use gnarl_nn::models::stages::Pass;
 use gnarl_nn::{Params, ParamsBuilder, Tape, Tensor};
 
-use super::{ColumnPass, Made, Part, Random};
+use super::{ColumnPass, Made, Part, Random, scores_of};
 use crate::step::chunked::layout::Scores;
 
 /// Any pass. Its backward pass runs it forward again.
@@ -33,10 +33,7 @@ impl<'a> TapedPass<'a> {
 
 impl ColumnPass for TapedPass<'_> {
     fn scores(&self) -> Scores {
-        match self.pass {
-            Pass::Propagation(propagation) => Scores::Whole(propagation.heads),
-            _ => Scores::None,
-        }
+        scores_of(self.pass)
     }
 
     fn propagations(&self) -> usize {
