@@ -9,7 +9,8 @@ use serde_json::Value;
 fn trains_within(budget: u64, (nodes, width): (u64, u64), model: &str) {
     let dir = tempfile::tempdir().unwrap();
     let graph = dir.path().join("graph");
-    let (nodes, width) = (nodes.to_string(), width.to_string());
+    let nodes = nodes.to_string();
+    let width = width.to_string();
     let community = ["generate", "community", "--communities", "8", "--classes", "8"];
     let size = ["--nodes", &nodes, "--features", &width, "--average-degree", "8"];
     succeed(&[&community[..], &size, &["--out", path(&graph)]].concat());

@@ -169,7 +169,7 @@ fn columns_of((&pass, &sent): (&Pass, &usize)) -> Columns {
 
 /// Bytes of the lists and of the values of edges that a pass has in memory.
 fn bytes_of_edges(pass: Pass, block: &Block) -> usize {
-    let (nodes, edges) = (block.num_dst(), block.num_edges());
+    let edges = block.num_edges();
     match pass {
         Pass::Linear(_) => 0,
         // The coefficients of the longest list and their gradients, in arrays that grew to twice as much, on two threads.
@@ -181,7 +181,7 @@ fn bytes_of_edges(pass: Pass, block: &Block) -> usize {
         Pass::Max => 8 * edges,
         // Lists with loops, in both directions, and four values an edge and head with their gradients, and two an edge.
         Pass::Propagation(propagation) => {
-            let edges = edges + if propagation.self_loops() { nodes } else { 0 };
+            let edges = edges + if propagation.self_loops() { block.num_dst() } else { 0 };
             4 * edges * (3 + 8 * propagation.heads + 2)
         }
     }

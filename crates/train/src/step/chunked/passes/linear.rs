@@ -31,7 +31,7 @@ struct Propagated<'p, 'a> {
 
 impl LinearPass<'_> {
     fn begin(&self, mut x: Tensor, direction: Direction) -> Box<dyn Part + '_> {
-        let (alpha, times) = (self.linear.teleport, self.linear.times);
+        let Linear { teleport: alpha, times, .. } = self.linear;
         let mut carried = (alpha > 0.0).then(|| scaled(&x, alpha));
         for _ in 1..times {
             let mut y = Tensor::scratch(x.rows(), x.cols());
