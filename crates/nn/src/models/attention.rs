@@ -113,6 +113,23 @@ impl Attention {
         self.of_scores(tape, edges, scores)
     }
 
+    /// The mean over heads of the coefficients of [`Attention::edges`], from the scores of the sources of `block`: those as
+    /// sources, and then those as destinations.
+    pub(super) fn mean_weights<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        block: &'b Block,
+        scores: Var,
+        heads: usize,
+    ) -> Var {
+        let edges = self.edges(block);
+        let of_source = tape.slice_cols(scores, 0, heads);
+        let own = tape.head_rows(scores, block.num_dst());
+        let of_destination = tape.slice_cols(own, heads, heads);
+        let all = self.coefficients(tape, edges, of_source, of_destination);
+        if heads == 1 { all } else { tape.mean_heads(all, heads) }
+    }
+
     /// The same from the scores of edges.
     pub(super) fn of_scores<'b>(&self, tape: &mut Tape<'b>, edges: &'b Block, scores: Var) -> Var {
         let scores = tape.activation(scores, Activation::LeakyRelu(self.negative_slope));

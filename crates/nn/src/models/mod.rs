@@ -33,6 +33,7 @@
 //! ```
 
 mod attention;
+mod attention_propagation;
 pub mod config;
 mod decoupled;
 mod edge_input;
@@ -51,6 +52,7 @@ mod sgc;
 mod slices;
 mod stack;
 pub mod stages;
+mod teleport;
 mod transform;
 
 pub use config::{Aggregator, Decomposition, ModelConfig, OF_EDGE_FEATURES, Softmax};

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use gnarl_common::Result;
 use gnarl_graph::blocks::Block;
 
-pub use super::decoupled::AttentionPropagation;
+pub use super::attention_propagation::AttentionPropagation;
 use super::slices::Slices;
+use super::teleport::mix;
 use crate::kernel::elementwise::copy;
 use crate::ops::list_attention::Attention;
 use crate::ops::pass::{Operator, Passing};
@@ -106,17 +107,6 @@ impl Pass {
             mix(tape, passed, first, teleport)
         })
     }
-}
-
-/// Mixes the output of a propagation, which is released, with `H⁰` of the same nodes.
-pub(crate) fn mix(tape: &mut Tape<'_>, passed: Var, first: Var, teleport: f32) -> Var {
-    if teleport == 0.0 {
-        return passed;
-    }
-    let scaled = tape.scale(passed, 1.0 - teleport);
-    tape.release(passed);
-    let first = tape.scale(first, teleport);
-    tape.add(scaled, first)
 }
 
 /// A model of row-wise stages and column-wise passes in turn.

@@ -6,8 +6,9 @@ use gnarl_graph::blocks::Block;
 use super::propagation::Propagation;
 use crate::models::ModelConfig;
 use crate::models::attention::Attention;
+use crate::models::attention_propagation::AttentionPropagation;
 use crate::models::slices::Slices;
-use crate::models::stages::{Pass, mix};
+use crate::models::stages::Pass;
 use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 
 /// Each edge weighs the mean of its heads' coefficients (NeutronTP, section 4.1.1). The mean over
@@ -25,69 +26,6 @@ impl Gat {
         let scores = params.add("attention", config.out_dim, 2 * heads, Init::XavierUniform);
         Self { scores, heads, attention: Attention::new(config) }
     }
-
-    /// The weights of a block's edges, from the scores of its sources.
-    fn weights<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, scores: Var) -> Var {
-        weights(tape, block, scores, (self.heads, &self.attention))
-    }
-}
-
-/// The weights of a block's edges, from the scores of its sources.
-fn weights<'b>(
-    tape: &mut Tape<'b>,
-    block: &'b Block,
-    scores: Var,
-    (heads, attention): (usize, &Attention),
-) -> Var {
-    let edges = attention.edges(block);
-    let of_source = tape.slice_cols(scores, 0, heads);
-    let own = tape.head_rows(scores, block.num_dst());
-    let of_destination = tape.slice_cols(own, heads, heads);
-    let all = attention.coefficients(tape, edges, of_source, of_destination);
-    if heads == 1 { all } else { tape.mean_heads(all, heads) }
-}
-
-/// All propagations of rows, whose scores as sources and then as destinations follow them, one of both for each head.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AttentionPropagation {
-    /// Number of heads.
-    pub heads: usize,
-    /// Number of propagations.
-    pub times: usize,
-    /// APPNP's α.
-    pub teleport: f32,
-    attention: Attention,
-}
-
-impl AttentionPropagation {
-    /// True if nodes attend to themselves.
-    pub fn self_loops(&self) -> bool {
-        self.attention.self_loops()
-    }
-
-    /// Number of a row's scores.
-    pub fn scores(&self) -> usize {
-        2 * self.heads
-    }
-
-    /// Propagates the rows of all sources of `block`: some or all of their columns, and all scores.
-    ///
-    /// # Panics
-    /// If there is not one row a source.
-    pub fn apply<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, rows: Var) -> Var {
-        let columns = tape.shape(rows).1 - self.scores();
-        let scores = tape.slice_cols(rows, columns, self.scores());
-        let weights = weights(tape, block, scores, (self.heads, &self.attention));
-        let first = tape.slice_cols(rows, 0, columns);
-        let edges = self.attention.edges(block);
-        (0..self.times).fold(first, |x, _| {
-            let passed = tape.spmm_weighted(edges, x, weights);
-            if x != first {
-                tape.release(x);
-            }
-            mix(tape, passed, first, self.teleport)
-        })
-    }
 }
 
 impl Propagation for Gat {
@@ -98,7 +36,7 @@ impl Propagation for Gat {
 
     fn weigh<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, rows: Var) -> Var {
         let scores = tape.linear(rows, self.scores, None, Activation::None);
-        self.weights(tape, block, scores)
+        self.attention.mean_weights(tape, block, scores, self.heads)
     }
 
     fn with_scores(&self, times: usize, teleport: f32) -> Option<Pass> {
@@ -120,7 +58,11 @@ impl Propagation for Gat {
     ) -> Option<Result<Var>> {
         let scores = tape.linear(rows, self.scores, None, Activation::None);
         let scores = tape.all_rows(slices.exchange, scores);
-        Some(scores.map(|scores| self.weights(tape, slices.block(0), scores)))
+        Some(
+            scores.map(|scores| {
+                self.attention.mean_weights(tape, slices.block(0), scores, self.heads)
+            }),
+        )
     }
 
     fn pass<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, weights: &Var, x: Var) -> Var {

@@ -9,7 +9,6 @@ mod gat;
 mod gcn;
 mod propagation;
 
-pub use gat::AttentionPropagation;
 use gnarl_common::{Error, Result};
 use gnarl_graph::blocks::Block;
 use propagation::Propagation;
@@ -18,7 +17,8 @@ use super::mlp::Mlp;
 use super::model::{Model, no_slices};
 use super::slices::Slices;
 use super::stack::{Stack, check_input};
-use super::stages::{self, Incoming, Linear, Outgoing, Pass, Stages, mix};
+use super::stages::{self, Incoming, Linear, Outgoing, Pass, Stages};
+use super::teleport::mix;
 use super::{ModelConfig, mlp};
 use crate::{ParamsBuilder, Tape, Var};
 

@@ -15,7 +15,7 @@ use super::slices::{HeteroSlices, WholeRelations};
 use super::{HeteroModel, Source};
 use crate::models::ModelConfig;
 use crate::models::stack::check_input;
-use crate::models::stages::mix;
+use crate::models::teleport::mix;
 use crate::{Activation, Init, Lists, ParamId, ParamsBuilder, RelBlock, Span, Tape, Var};
 
 const NAME: &str = "decoupled rgcn";

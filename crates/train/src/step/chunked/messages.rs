@@ -1,15 +1,8 @@
 //! A pass of messages of one step, forward or backward.
 
 use super::layout::{Columns, Layout, Scores};
-use super::passes::{ColumnPass, Made, Random};
-use super::schedule::Wire;
-
-/// Forward or backward.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    Forward,
-    Backward,
-}
+use super::passes::{ColumnPass, Direction, Made, Random};
+use super::wire::Wire;
 
 /// A pass in one of its directions.
 pub(super) struct Messages<'m> {

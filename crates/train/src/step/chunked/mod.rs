@@ -18,5 +18,6 @@ mod saved;
 mod schedule;
 mod step;
 mod train;
+mod wire;
 
 pub(crate) use train::{train, with};

@@ -15,10 +15,11 @@ use gnarl_store::FeatureStore;
 
 use super::layout::{Columns, Layout, Scores};
 use super::matrix::{Matrix, Place};
-use super::messages::{Direction, Messages};
-use super::passes::{self, ColumnPass, Random};
+use super::messages::Messages;
+use super::passes::{self, ColumnPass, Direction, Random};
 use super::saved::{Activations, Next, Saved};
-use super::schedule::{Schedule, Wire, own_rows};
+use super::schedule::{Schedule, own_rows};
+use super::wire::Wire;
 use crate::data::batch::gather;
 
 /// A model on a graph, with its chunk layout.

@@ -10,19 +10,13 @@ use gnarl_nn::Tensor;
 use super::comm_thread::CommThread;
 use super::layout::{Columns, Layout, Scores};
 use super::matrix::{Matrix, Place, columns};
-use super::messages::{Direction, Messages};
-use super::passes::Part;
+use super::messages::Messages;
+use super::passes::{Direction, Part};
+use super::wire::Wire;
 use crate::step::tensor_parallel::Counted;
 
 /// Most exchanges in flight.
 const AHEAD: usize = 3;
-
-/// This rank's feature slice of a matrix over all nodes.
-pub(super) struct Wire {
-    pub matrix: Matrix,
-    /// Columns of all ranks.
-    pub columns: Columns,
-}
 
 /// Contents of a message to or from each rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use gnarl_nn::models::stages::Pass;
 use gnarl_nn::ops::attend::slice::{Attended, AttendedGradient, AttentionSlice};
 use gnarl_nn::ops::list_attention::Attention;
 
-use super::{ColumnPass, Made, Part, Random, scores_of};
+use super::column_pass::{ColumnPass, Made, Part, Random, scores_of};
 use crate::step::chunked::layout::Scores;
 
 /// Attention of each destination to its sources. Coefficients are computed for each column block again.

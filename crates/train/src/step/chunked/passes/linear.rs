@@ -8,8 +8,7 @@ use gnarl_nn::models::stages::Linear;
 use gnarl_nn::ops::pass::Passing;
 use rayon::prelude::*;
 
-use super::{ColumnPass, Made, Part, Random};
-use crate::step::chunked::messages::Direction;
+use super::column_pass::{ColumnPass, Direction, Made, Part, Random};
 
 /// Values per task of elementwise work.
 const CHUNK: usize = 1 << 14;

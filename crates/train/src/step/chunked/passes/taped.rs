@@ -7,7 +7,7 @@ use gnarl_graph::blocks::Block;
 use gnarl_nn::models::stages::Pass;
 use gnarl_nn::{Params, ParamsBuilder, Tape, Tensor};
 
-use super::{ColumnPass, Made, Part, Random, scores_of};
+use super::column_pass::{ColumnPass, Made, Part, Random, scores_of};
 use crate::step::chunked::layout::Scores;
 
 /// Any pass. Its backward pass runs it forward again.
