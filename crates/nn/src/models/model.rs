@@ -27,7 +27,7 @@ pub trait Model: Send + Sync {
     -> Result<Var>;
 
     /// The model as row-wise stages, of sparse input or dense, alternating with column-wise passes,
-    /// if possible. Passes that read scores are none of them, see [`Model::scored_stages`].
+    /// if possible. None of the passes reads scores: see [`Model::scored_stages`] for those.
     fn stages(&self, _sparse: bool) -> Option<Box<dyn Stages + '_>> {
         None
     }

@@ -55,7 +55,7 @@ impl SparseOptimizer for SparseAdam {
 }
 
 multiversion! {
-    /// Updates a row and its moments, whose shares of the new gradient are `new`.
+    /// Updates a row and its moments; `new` weighs the gradient, and its square, in them.
     fn adam(
         row: &mut [f32],
         moments: (&mut [f32], &mut [f32]),

@@ -66,7 +66,9 @@ impl Summed {
                 sum.copy_from_slice(grad(first as usize));
                 let row = entries[begin].0;
                 for &(_, i) in entries[begin + 1..].iter().take_while(|entry| entry.0 == row) {
-                    sum.iter_mut().zip(grad(i as usize)).for_each(|(sum, g)| *sum += g);
+                    let grad = grad(i as usize);
+                    assert_eq!(grad.len(), width, "values of a gradient");
+                    sum.iter_mut().zip(grad).for_each(|(sum, g)| *sum += g);
                 }
             }
         });

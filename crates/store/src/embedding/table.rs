@@ -18,7 +18,7 @@ use crate::source::{check_len, span};
 
 /// Rows fetched per task.
 const FETCHED: usize = 128;
-/// How many rows ahead rows in memory are fetched into cache.
+/// Distance in rows at which rows in memory are fetched into cache.
 const AHEAD: usize = 4;
 /// Rows initialized together.
 const INITIAL: usize = 1 << 16;
@@ -230,7 +230,7 @@ impl Embedding {
     /// Then the rows equal those of one rank with the whole batch.
     ///
     /// # Errors
-    /// If an id has no row here or lengths disagree; no row has changed then.
+    /// If an id has no row here, lengths disagree, or there are more gradients than 32 bits count; no row has changed then.
     pub fn update(&mut self, ids: &[u64], grads: &[f32], lr: f32) -> Result<()> {
         let summed = self.sum(ids, grads)?;
         self.apply(&summed, lr);
@@ -270,7 +270,7 @@ impl Embedding {
     /// The first half of [`Embedding::update`]: sums the gradients of each row.
     ///
     /// # Errors
-    /// If an id has no row here or lengths disagree.
+    /// If an id has no row here, lengths disagree, or there are more gradients than 32 bits count.
     pub fn sum(&self, ids: &[u64], grads: &[f32]) -> Result<Summed> {
         check_len(grads, ids.len(), self.width)?;
         self.sum_of(ids.par_iter().copied(), |i| &grads[span(i, self.width)])
@@ -279,7 +279,7 @@ impl Embedding {
     /// As [`Embedding::sum`], of the gradients `grad(i)` of each id, on the rayon pool this is called from.
     ///
     /// # Errors
-    /// If an id has no row here.
+    /// If an id has no row here, or there are more gradients than 32 bits count.
     ///
     /// # Panics
     /// If a gradient has another length than a row.

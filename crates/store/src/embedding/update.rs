@@ -15,7 +15,7 @@ pub(super) struct Touched<'a> {
 
 /// Rows per task.
 const ROWS: usize = 64;
-/// How many rows ahead a row and its state are fetched into cache.
+/// Distance in rows at which a row and its state are fetched into cache.
 const AHEAD: usize = 2;
 
 /// Updates the rows of `summed` at the positions in `order`, which ascend by row; all are in

@@ -140,8 +140,9 @@ impl Run<'_> {
         let start = Instant::now();
         faults::reached("reduce");
         self.comm.all_reduce_sum("gradients", &mut dense)?;
-        let joined = state.tables.iter().zip(&rows).map(|(table, own)| table.push(self.comm, own));
-        let mut joined = joined.collect::<Result<Vec<_>>>()?;
+        let push = |(table, own): (&Table, &RowGradients)| table.push(self.comm, own);
+        let joined = || state.tables.iter().zip(&rows).map(push).collect::<Result<Vec<_>>>();
+        let mut joined = self.pool.install(joined)?;
         tally.stages.reduce += start.elapsed().as_secs_f64();
         let _span = profile::stage("update");
         let start = Instant::now();

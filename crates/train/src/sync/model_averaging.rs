@@ -241,7 +241,8 @@ impl Trainer<'_> {
             let start = Instant::now();
             let update = profile::stage("update");
             if loss.weight > 0.0 {
-                let (weight, mut rows) = (loss.weight as f32, replicas.sum(&rows)?);
+                let weight = loss.weight as f32;
+                let mut rows = self.pool.install(|| replicas.sum(&rows))?;
                 let sparse = rows.iter_mut().flat_map(|summed| summed.grads_mut());
                 grads.iter_mut().chain(sparse).for_each(|g| *g /= weight);
                 let squares = self.pool.install(|| dense_squares(&grads) + squares(&rows));

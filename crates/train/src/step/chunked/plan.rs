@@ -167,12 +167,18 @@ fn columns_of((&pass, &sent): (&Pass, &usize)) -> Columns {
     Columns { split: sent - scores.count(), scores }
 }
 
+/// Most values of a row of messages in all column blocks of so many columns, which have scores each.
+fn most_values(messages: &[Columns], ranks: usize, column_block: usize) -> usize {
+    let layout = Layout { nodes: 0, rank: 0, ranks, row_blocks: 1, column_block };
+    messages.iter().map(|&columns| layout.values(columns)).max().unwrap_or(0)
+}
+
 /// Bytes of the lists and of the values of edges that a pass has in memory.
 fn bytes_of_edges(pass: Pass, block: &Block) -> usize {
     let edges = block.num_edges();
     match pass {
         Pass::Linear(_) => 0,
-        // The coefficients of the longest list and their gradients, in arrays that grew to twice as much, on two threads.
+        // The coefficients of the two longest lists and their gradients, in arrays that grew to twice as much.
         Pass::Attention(Attention { heads, .. }) => {
             let longest = block.indptr().windows(2).map(|ends| ends[1] - ends[0]).max();
             4 * longest.unwrap_or(0) as usize * 8 * heads
@@ -216,14 +222,16 @@ impl Need {
         let slices = 2 * sent.div_ceil(*ranks)
             + again.clone().map(|(sent, _)| sent).sum::<usize>()
             + again.map(|(_, values)| values).max().unwrap_or(0);
+        let messages: Vec<Columns> = passes.iter().zip(&widths.sent).map(columns_of).collect();
+        let received = most_values(&messages, *ranks, usize::MAX);
         let of_edges = passes.iter().map(|pass| bytes_of_edges(*pass, block)).max().unwrap_or(0);
         let judged = means.evaluated * widths.out * 2;
         let weights = 6 * params.len();
         Self {
             fixed: BASE + block.bytes() + of_edges + 4 * (8 * nodes + judged + weights),
-            in_memory: 4 * (own * (saved + sent + 2 * kept) + nodes * slices),
+            in_memory: 4 * (own * (saved + received + 2 * kept) + nodes * slices),
             worked_on: widths.worked_on,
-            messages: passes.iter().zip(&widths.sent).map(columns_of).collect(),
+            messages,
             ranks: *ranks,
             passes,
             nodes,
@@ -233,8 +241,7 @@ impl Need {
 
     /// Bytes of a row of a row block. Several ranks have four in flight, with the scores of each column block.
     fn of_row(&self, column_block: usize) -> usize {
-        let layout = Layout { nodes: 0, rank: 0, ranks: self.ranks, row_blocks: 1, column_block };
-        let sent = self.messages.iter().map(|&columns| layout.values(columns)).max().unwrap_or(0);
+        let sent = most_values(&self.messages, self.ranks, column_block);
         let parcels = if self.ranks > 1 { 4 * sent } else { 0 };
         4 * (4 * self.worked_on + parcels).max(1)
     }
@@ -278,7 +285,7 @@ impl Widths {
                 && tape.is_sparse(kept)
             {
                 return Err(Error::usage(
-                    "dropout of sparse features, which max-pooling keeps, does not support chunks",
+                    "max-pooling does not train in chunks on sparse features with dropout",
                 )
                 .hint(
                     "set model.input_dropout = 0, or leave out tensor.memory and tensor.chunks",
@@ -308,6 +315,6 @@ fn check_scores(stage: usize, pass: Pass, cols: usize) -> Result<()> {
     if fits {
         return Ok(());
     }
-    let message = format!("stage {stage} sends rows of {cols} values, other ones than {pass:?}");
+    let message = format!("stage {stage} sends rows of {cols} values, which do not fit {pass:?}");
     Err(Error::usage(message).hint("messages are followed by two scores a head"))
 }

@@ -93,5 +93,5 @@ fn dropped_words_that_max_pooling_would_keep_are_refused() {
     config.tensor.chunks = 2;
     let error = run(&config, Begin::Fresh, &|_| ()).map(drop).unwrap_err();
     assert_eq!(error.exit_code(), 2);
-    assert!(error.to_string().contains("max-pooling keeps"), "{error}");
+    assert!(error.to_string().contains("max-pooling does not train in chunks"), "{error}");
 }
