@@ -112,8 +112,7 @@ impl Matrix {
         match &mut self.store {
             Store::Memory(column_blocks) => {
                 let own = &mut column_blocks[column_block].data_mut()[at * width..];
-                let own = own[..values.len()].par_chunks_mut(VALUES);
-                own.zip(values.par_chunks(VALUES)).for_each(|(own, v)| own.copy_from_slice(v));
+                copy(&mut own[..values.len()], values);
                 Ok(())
             }
             Store::Disk { file, dir } => {
@@ -187,9 +186,7 @@ impl Matrix {
         let (at, width) = (first - self.rows.start, self.widths[column_block]);
         match &self.store {
             Store::Memory(column_blocks) => {
-                let values = &column_blocks[column_block].data()[at * width..][..out.len()];
-                let out = out.par_chunks_mut(VALUES).zip(values.par_chunks(VALUES));
-                out.for_each(|(out, values)| out.copy_from_slice(values));
+                copy(out, &column_blocks[column_block].data()[at * width..]);
                 Ok(())
             }
             Store::Disk { file, dir } => {
@@ -206,6 +203,12 @@ impl Matrix {
         let values = before * self.rows.len() + (row - self.rows.start) * self.widths[column_block];
         (values * size_of::<f32>()) as u64
     }
+}
+
+/// Copies the first of `values` to `out`, on all threads.
+pub(super) fn copy(out: &mut [f32], values: &[f32]) {
+    let values = values[..out.len()].par_chunks(VALUES);
+    out.par_chunks_mut(VALUES).zip(values).for_each(|(out, values)| out.copy_from_slice(values));
 }
 
 /// Returns whether `ranges`, one behind the other, are so many columns.

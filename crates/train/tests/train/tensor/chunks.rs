@@ -123,16 +123,18 @@ fn nor_does_what_is_on_disk() {
 fn the_same_run_gives_the_same_bits_for_any_number_of_threads() {
     let dir = tempfile::tempdir().unwrap();
     generate(dir.path(), 701, 21, 3);
-    let losses = |threads: usize, overlap: bool| {
-        let mut config = config(dir.path(), &format!("{threads}-{overlap}"), "sage");
+    let losses = |model: &str, threads: usize, overlap: bool| {
+        let mut config = config(dir.path(), &format!("{model}-{threads}-{overlap}"), model);
         (config.train.strategy, config.train.workers) = (Strategy::Tensor, 2);
         (config.train.threads, config.tensor.overlap) = (threads, overlap);
         assert!(little(&mut config));
         train(&config).summary.losses
     };
-    let expected = losses(2, true);
-    assert_eq!(losses(4, true), expected);
-    assert_eq!(losses(2, false), expected);
+    for model in ["sage", "gat"] {
+        let expected = losses(model, 2, true);
+        assert_eq!(losses(model, 4, true), expected, "{model}");
+        assert_eq!(losses(model, 2, false), expected, "{model}");
+    }
 }
 
 /// What is not in memory is in the folder that the run file names.

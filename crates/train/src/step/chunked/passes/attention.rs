@@ -8,8 +8,7 @@ use gnarl_nn::models::stages::Pass;
 use gnarl_nn::ops::attend::slice::{Attended, AttendedGradient, AttentionSlice};
 use gnarl_nn::ops::list_attention::Attention;
 
-use super::column_pass::{ColumnPass, Made, Part, Random, scores_of};
-use crate::step::chunked::layout::Scores;
+use super::column_pass::{ColumnPass, Made, Part, Random};
 
 /// Attention of each destination to its sources. Coefficients are computed for each column block again.
 pub(super) struct AttentionPass<'a> {
@@ -25,16 +24,8 @@ impl<'a> AttentionPass<'a> {
 }
 
 impl ColumnPass for AttentionPass<'_> {
-    fn scores(&self) -> Scores {
-        scores_of(Pass::Attention(self.attention))
-    }
-
-    fn draws(&self) -> u64 {
-        Pass::Attention(self.attention).draws()
-    }
-
-    fn reads_sent(&self) -> bool {
-        true
+    fn pass(&self) -> Pass {
+        Pass::Attention(self.attention)
     }
 
     fn forward(&self, columns: Range<usize>, random: Random, sent: Tensor) -> Made<'_> {

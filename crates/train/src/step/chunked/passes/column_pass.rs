@@ -17,24 +17,31 @@ pub(in crate::step::chunked) enum Direction {
 
 /// A pass of messages over some columns of all nodes.
 pub(in crate::step::chunked) trait ColumnPass: Sync {
+    /// The pass of the model.
+    fn pass(&self) -> Pass;
+
     /// The scores behind the columns that are sent.
     fn scores(&self) -> Scores {
-        Scores::None
+        scores_of(self.pass())
     }
 
     /// Number of propagations.
     fn propagations(&self) -> usize {
-        1
+        match self.pass() {
+            Pass::Linear(linear) => linear.times,
+            Pass::Propagation(propagation) => propagation.times,
+            Pass::Attention(_) | Pass::Max => 1,
+        }
     }
 
     /// Number of random keys that it draws.
     fn draws(&self) -> u64 {
-        0
+        self.pass().draws()
     }
 
-    /// True if the backward pass reads what was sent.
+    /// Returns whether the backward pass reads what was sent: all do but linear ones.
     fn reads_sent(&self) -> bool {
-        false
+        !matches!(self.pass(), Pass::Linear(_))
     }
 
     /// Passes the block `sent`, which has these columns.

@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gnarl_nn::Tensor;
-use gnarl_nn::models::stages::Linear;
+use gnarl_nn::models::stages::{Linear, Pass};
 use gnarl_nn::ops::pass::Passing;
 use rayon::prelude::*;
 
 use super::column_pass::{ColumnPass, Direction, Made, Part, Random};
+use crate::step::chunked::matrix::copy;
 
 /// Values per task of elementwise work.
 const CHUNK: usize = 1 << 14;
@@ -56,8 +57,8 @@ impl LinearPass<'_> {
 }
 
 impl ColumnPass for LinearPass<'_> {
-    fn propagations(&self) -> usize {
-        self.linear.times
+    fn pass(&self) -> Pass {
+        Pass::Linear(self.linear)
     }
 
     fn forward(&self, _: Range<usize>, _: Random, sent: Tensor) -> Made<'_> {
@@ -82,7 +83,7 @@ impl Part for Propagated<'_, '_> {
 
 fn scaled(x: &Tensor, by: f32) -> Tensor {
     let mut y = Tensor::scratch(x.rows(), x.cols());
-    y.data_mut().copy_from_slice(x.data());
+    copy(y.data_mut(), x.data());
     scale(y.data_mut(), by);
     y
 }

@@ -7,14 +7,14 @@ use gnarl_graph::blocks::Block;
 use gnarl_nn::models::stages::Pass;
 use gnarl_nn::{Params, ParamsBuilder, Tape, Tensor};
 
-use super::column_pass::{ColumnPass, Made, Part, Random, scores_of};
-use crate::step::chunked::layout::Scores;
+use super::column_pass::{ColumnPass, Made, Part, Random};
+use crate::step::chunked::matrix::copy;
 
 /// Any pass. Its backward pass runs it forward again.
 pub(super) struct TapedPass<'a> {
     pass: Pass,
     block: &'a Block,
-    /// None: a pass has no parameters.
+    /// Empty: passes have none.
     params: Params,
 }
 
@@ -32,23 +32,8 @@ impl<'a> TapedPass<'a> {
 }
 
 impl ColumnPass for TapedPass<'_> {
-    fn scores(&self) -> Scores {
-        scores_of(self.pass)
-    }
-
-    fn propagations(&self) -> usize {
-        match self.pass {
-            Pass::Propagation(propagation) => propagation.times,
-            _ => 1,
-        }
-    }
-
-    fn draws(&self) -> u64 {
-        self.pass.draws()
-    }
-
-    fn reads_sent(&self) -> bool {
-        true
+    fn pass(&self) -> Pass {
+        self.pass
     }
 
     fn forward(&self, _: Range<usize>, random: Random, sent: Tensor) -> Made<'_> {
@@ -79,6 +64,6 @@ impl ColumnPass for TapedPass<'_> {
 impl Part for Whole {
     fn rows(&self, first: usize, out: &mut [f32]) {
         let start = first * self.0.cols();
-        out.copy_from_slice(&self.0.data()[start..start + out.len()]);
+        copy(out, &self.0.data()[start..]);
     }
 }
