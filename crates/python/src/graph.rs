@@ -1,16 +1,12 @@
 //! Datasets as Python sees them.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use gnarl_common::{Error, ResultExt};
+use gnarl_common::Error;
 use gnarl_graph::{Dataset, Labels, Names, UserIdKind, UserIds};
-use gnarl_loader::{LabelRows, LoaderGraph, PartsOptions};
-use gnarl_objects::{CacheSettings, CachedFolder};
+use gnarl_loader::{LabelRows, LoaderGraph};
 use gnarl_partition::PARTITION;
-use gnarl_serve::{Access, find_description, read_token};
 use numpy::PyReadonlyArray1;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -18,6 +14,7 @@ use pyo3::types::PyDict;
 
 use crate::arrays::{array, matrix, rows};
 use crate::errors::Raise;
+use crate::parts::{self, Parts};
 use crate::waiting::wait_for;
 
 /// A dataset on disk, mapped, or a partitioned one, of which parts may be elsewhere. It is pickled by its path and options,
@@ -30,57 +27,16 @@ pub struct Graph {
     connected: Option<bool>,
 }
 
-/// Servers, the files of a token and a certificate, the deadline in seconds, and bytes of cache, if they are given.
-type Parts = (Vec<String>, Option<PathBuf>, Option<PathBuf>, f64, Option<u64>);
-
-/// Bytes of memory for features that servers sent, unless others are given.
-const CACHE: u64 = 256 << 20;
-
-/// The hint for servers that want another token.
-const TOKEN_HINT: &str = "token_file names the file with the server's token";
-
-/// The settings of connections to servers.
-fn access(parts: &Parts) -> gnarl_common::Result<Access> {
-    let (_, token, certificate, deadline, _) = parts;
-    let deadline = Duration::try_from_secs_f64(*deadline).ok().filter(|time| !time.is_zero());
-    Ok(Access {
-        token: token.as_deref().map(read_token).transpose()?,
-        certificate: certificate.as_ref().map(|path| fs::read(path).at(path)).transpose()?,
-        deadline: deadline.ok_or_else(|| {
-            Error::usage("invalid deadline: expected a positive number of seconds")
-        })?,
-    })
-}
-
-/// Opens the partition of some servers, whose description is fetched into the cache of this host.
-fn connect(parts: &Parts, batches: bool) -> gnarl_common::Result<LoaderGraph> {
-    let description = find_description(&parts.0, &access(parts)?, TOKEN_HINT)?;
-    let settings = CacheSettings::of_environment()?;
-    let key = description.key();
-    let folder = CachedFolder {
-        address: &parts.0.join(", "),
-        name: &format!("partition-{key:016x}"),
-        marker: PARTITION,
-        bytes: description.bytes(),
-    };
-    let folder = folder.fetch(&settings, |place| description.write(place))?;
-    open(&folder, parts, batches)
-}
-
 /// Opens the dataset in a folder, or the partitioned one.
 fn open(path: &Path, parts: &Parts, batches: bool) -> gnarl_common::Result<LoaderGraph> {
-    let (servers, token, certificate, _, cache) = parts;
-    if !path.join(PARTITION).exists() {
-        if !servers.is_empty() || token.is_some() || certificate.is_some() {
-            return Err(Error::usage(format!("{}: there is no {PARTITION}", path.display()))
-                .hint("parts of servers are read by the folder that describes their partition"));
-        }
-        return LoaderGraph::open_cached(&Dataset::open(path)?, *cache);
+    if path.join(PARTITION).exists() {
+        return parts::open(path, parts, batches);
     }
-    let access = access(parts)?;
-    let cache = cache.unwrap_or(CACHE);
-    let options = PartsOptions { servers: servers.clone(), access, cache, batches };
-    LoaderGraph::open_parts(path, &options)
+    if !parts.servers.is_empty() || parts.token_file.is_some() || parts.certificate.is_some() {
+        return Err(Error::usage(format!("{}: there is no {PARTITION}", path.display()))
+            .hint("parts of servers are read by the folder that describes their partition"));
+    }
+    LoaderGraph::open_cached(&Dataset::open(path)?, parts.cache)
 }
 
 impl Graph {
@@ -145,9 +101,9 @@ impl Graph {
         deadline: f64,
         cache: Option<u64>,
     ) -> PyResult<Self> {
-        let parts = (servers, token_file, certificate, deadline, cache);
+        let parts = Parts { servers, token_file, certificate, deadline, cache };
         let asked = parts.clone();
-        let opened = match parts.0.is_empty() {
+        let opened = match parts.servers.is_empty() {
             true => py.detach(|| open(&path, &asked, false)).raise(py)?,
             false => wait_for(py, move || open(&path, &asked, false))?,
         };
@@ -166,21 +122,21 @@ impl Graph {
         cache: Option<u64>,
         batches: bool,
     ) -> PyResult<Self> {
-        let parts = (servers, token_file, certificate, deadline, cache);
+        let parts = Parts { servers, token_file, certificate, deadline, cache };
         let asked = parts.clone();
-        let opened = wait_for(py, move || connect(&asked, batches))?;
+        let opened = wait_for(py, move || parts::connect(&asked, batches))?;
         Ok(Self { inner: Arc::new(opened), parts, connected: Some(batches) })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let graph = slf.get();
-        let (servers, token, certificate, deadline, cache) = graph.parts.clone();
+        let Parts { servers, token_file, certificate, deadline, cache } = graph.parts.clone();
         if let Some(batches) = graph.connected {
             // The folder of another host's cache may be elsewhere, or not there yet.
-            let args = (servers, token, certificate, deadline, cache, batches);
+            let args = (servers, token_file, certificate, deadline, cache, batches);
             return (slf.get_type().getattr("connect")?, args).into_bound_py_any(slf.py());
         }
-        let args = (graph.path(), servers, token, certificate, deadline, cache);
+        let args = (graph.path(), servers, token_file, certificate, deadline, cache);
         (slf.get_type(), args).into_bound_py_any(slf.py())
     }
 

@@ -8,6 +8,7 @@ mod arrays;
 mod errors;
 mod graph;
 mod loader;
+mod parts;
 mod sampler;
 mod tables;
 mod waiting;

@@ -76,7 +76,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream, cut: &AtomicBool) {
 
 #[test]
 fn a_link_cut_for_ten_seconds_changes_no_number() {
-    cut_for_ten_seconds(&Divided::new("epochs = 60\nworkers = 2\ndeadline_seconds = 60"));
+    cut_for_ten_seconds(&Divided::new("epochs = 30\nworkers = 2\ndeadline_seconds = 60"));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_link_to_target_edges_cut_for_ten_seconds_changes_no_number() {
 
 #[test]
 fn a_link_to_typed_parts_cut_for_ten_seconds_changes_no_number() {
-    cut_for_ten_seconds(&Divided::typed("epochs = 40\nworkers = 2\ndeadline_seconds = 60"));
+    cut_for_ten_seconds(&Divided::typed("epochs = 30\nworkers = 2\ndeadline_seconds = 60"));
 }
 
 fn cut_for_ten_seconds(divided: &Divided) {

@@ -18,12 +18,12 @@ fn serve(divided: &Divided, address: SocketAddr, more: &[&str]) -> Serving {
 
 #[test]
 fn a_server_killed_and_restarted_changes_no_number() {
-    killed_and_restarted(&Divided::new("epochs = 100\nworkers = 2\ndeadline_seconds = 60"));
+    killed_and_restarted(&Divided::new("epochs = 50\nworkers = 2\ndeadline_seconds = 60"));
 }
 
 #[test]
 fn a_server_of_typed_parts_killed_and_restarted_changes_no_number() {
-    killed_and_restarted(&Divided::typed("epochs = 60\nworkers = 2\ndeadline_seconds = 60"));
+    killed_and_restarted(&Divided::typed("epochs = 50\nworkers = 2\ndeadline_seconds = 60"));
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn killed_and_restarted(divided: &Divided) {
 
 #[test]
 fn a_server_that_stays_away_is_named_by_the_deadline_and_the_run_goes_on_later() {
-    let divided = Divided::new("epochs = 60\nworkers = 2\ndeadline_seconds = 2");
+    let divided = Divided::new("epochs = 30\nworkers = 2\ndeadline_seconds = 2");
     let [address, _] = free();
     let server = serve(&divided, address, &[]);
     let servers = format!("[\"http://{address}\"]");

@@ -16,6 +16,7 @@ mod plan;
 mod program;
 mod saved;
 mod schedule;
+mod spill;
 mod step;
 mod train;
 mod wire;

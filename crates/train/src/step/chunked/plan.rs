@@ -16,6 +16,7 @@ use gnarl_nn::{Mode, Params, SparseRows, Tape, Tensor};
 use super::layout::{Columns, Layout};
 use super::matrix::Place;
 use super::passes::scores_of;
+use super::spill::Spill;
 use crate::data::graph::Graph;
 
 /// Memory of a process before it has read any data, and of small allocations.
@@ -24,6 +25,9 @@ const BASE: usize = 64 << 20;
 const PIECES: usize = 8;
 /// Fewest rows of a row block: shorter ones are mostly overhead.
 const FEWEST: usize = 64;
+
+/// Most rows of a row block where memory is short.
+const MOST: usize = 8192;
 
 /// The plan of a step in chunks.
 #[derive(Debug)]
@@ -86,9 +90,10 @@ impl Plan {
         if rows >= FEWEST.min(longest) {
             return Ok(Self::of(section, means, Place::Memory, row_blocks(rows), usize::MAX, free));
         }
-        let column_block = need.largest_block(available / 2);
-        let row = need.of_row(column_block.max(1));
-        let rows = available / 2 / row;
+        // Wide column blocks are what time depends on: each reads all edges once more.
+        let row = need.of_row(need.largest_block(available / 2).max(1));
+        let rows = (available / 2 / row).min(MOST);
+        let column_block = need.largest_block(available - rows * row);
         if rows < FEWEST.min(longest) || column_block == 0 {
             let least = need.fixed + 8 * (FEWEST * row).max(need.of_block(1)) / 3;
             let least = ByteSize((least * means.neighbors) as u64);
@@ -96,7 +101,14 @@ impl Plan {
                 .hint(format!("the graph and one column of all nodes require {least}")));
         }
         let dir = section.spill.clone().unwrap_or_else(|| means.dir.clone());
-        Ok(Self::of(section, means, Place::Disk(dir), row_blocks(rows), column_block, free))
+        Ok(Self::of(
+            section,
+            means,
+            Place::Disk(Spill::new(dir)),
+            row_blocks(rows),
+            column_block,
+            free,
+        ))
     }
 
     fn of(
@@ -117,10 +129,10 @@ impl Plan {
         let Layout { row_blocks, column_block, .. } = self.layout;
         match &self.place {
             Place::Memory => format!("{row_blocks} chunks in memory"),
-            Place::Disk(dir) => {
+            Place::Disk(spill) => {
                 format!(
                     "{row_blocks} chunks, column blocks of {column_block} columns, the rest in {}",
-                    dir.display()
+                    spill.dir().display()
                 )
             }
         }

@@ -26,6 +26,7 @@ fn links(bench: &Bench, name: &str, parts: (usize, usize)) -> RunConfig {
 fn cut_for_task(config: &RunConfig) -> PathBuf {
     let out = config.output.dir.with_extension("parts");
     let wanted = PartitionConfig {
+        algorithm: "ldg".into(),
         layout: PartLayout::Storage,
         parts: gnarl_partition::Parts::Count(PARTS),
         ..PartitionConfig::default()
@@ -82,6 +83,7 @@ fn labels_of_edges_of_all_parts_train_as_those_of_the_whole_graph() {
     config.train.threads = 2;
     config.train.strategy = Strategy::Disaggregated;
     config.partition.parts = Parts::Count(PARTS);
+    config.partition.algorithm = "ldg".into();
     config.disaggregated.resident = PARTS;
     config.output.dir = bench.path("run");
     assert_as_gradient(config.clone(), "classes");
@@ -99,6 +101,7 @@ fn labels_of_edges_between_types_train_as_those_of_the_whole_graph() {
     let mut config = bench.rating("run");
     config.train.strategy = Strategy::Disaggregated;
     config.partition.parts = Parts::Count(PARTS);
+    config.partition.algorithm = "ldg".into();
     config.disaggregated.resident = PARTS;
     assert_as_gradient(config.clone(), "ratings");
     config.disaggregated.resident = 2;

@@ -15,6 +15,7 @@ fn config(bench: &Bench, model: &str, (slots, resident): (usize, usize)) -> RunC
     config.train.epochs = 3;
     config.train.strategy = Strategy::Disaggregated;
     config.partition.parts = Parts::Count(PARTS);
+    config.partition.algorithm = "ldg".into();
     (config.disaggregated.slots, config.disaggregated.resident) = (slots, resident);
     config
 }

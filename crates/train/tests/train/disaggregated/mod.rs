@@ -25,6 +25,7 @@ fn with_parts(bench: &Bench, name: &str, (slots, resident): (usize, usize)) -> R
     let mut config = bench.config(name);
     config.train.strategy = Strategy::Disaggregated;
     config.partition.parts = Parts::Count(PARTS);
+    config.partition.algorithm = "ldg".into();
     (config.disaggregated.slots, config.disaggregated.resident) = (slots, resident);
     config
 }
@@ -32,7 +33,8 @@ fn with_parts(bench: &Bench, name: &str, (slots, resident): (usize, usize)) -> R
 /// The parts of `graph` in the layout `layout`, at `out`.
 fn cut(graph: &Path, layout: PartLayout, out: &Path) {
     let parts = gnarl_partition::Parts::Count(PARTS);
-    let config = PartitionConfig { layout, parts, ..Default::default() };
+    let algorithm = "ldg".into();
+    let config = PartitionConfig { algorithm, layout, parts, ..Default::default() };
     partition_dataset(&Dataset::open(graph).unwrap(), &config, out).unwrap();
 }
 

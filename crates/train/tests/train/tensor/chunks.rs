@@ -50,19 +50,22 @@ fn little(config: &mut RunConfig) -> bool {
     let mut attempt = config.clone();
     attempt.tensor.spill = Some("nowhere".into());
     attempt.output.dir.set_extension("attempt");
-    let least = (0..200).find_map(|more: u64| {
-        let bytes = config.train.workers as u64 * ((64 << 20) + 20_000 * more);
-        attempt.tensor.memory = Some(ByteSize::b(bytes));
-        let Err(error) = run(&attempt, Begin::Restart, &|_| ()) else {
-            return Some((bytes, false));
-        };
-        let error = error.to_string();
-        assert!(error.contains("nowhere") || error.contains("too little"), "{error}");
-        error.contains("nowhere").then_some((bytes, true))
+    let workers = config.train.workers as u64;
+    let mut error = |memory: ByteSize| {
+        attempt.tensor.memory = Some(memory);
+        run(&attempt, Begin::Restart, &|_| ()).map_err(|error| error.to_string()).err()
+    };
+    let steps: Vec<ByteSize> =
+        (0..200).map(|more| ByteSize::b(workers * ((64 << 20) + 20_000 * more))).collect();
+    let enough = steps.partition_point(|&memory| {
+        let error = error(memory);
+        error.is_some_and(|error| {
+            assert!(error.contains("nowhere") || error.contains("too little"), "{error}");
+            error.contains("too little")
+        })
     });
-    let (bytes, on_disk) = least.unwrap();
-    config.tensor.memory = Some(ByteSize::b(bytes));
-    on_disk
+    config.tensor.memory = Some(steps[enough]);
+    error(steps[enough]).is_some()
 }
 
 fn same(name: &str, cut: impl Fn(&mut RunConfig)) {
