@@ -37,6 +37,11 @@ impl Metric for AveragePrecision {
         self.scores.update(logits, num_classes, rows, targets);
     }
 
+    /// A word, in an array that grew to twice as much, and a sorted copy.
+    fn bytes_per_value(&self) -> usize {
+        3 * size_of::<u64>()
+    }
+
     fn state(&self) -> Vec<u64> {
         self.scores.state()
     }

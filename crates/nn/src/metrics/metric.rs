@@ -26,6 +26,11 @@ pub trait Metric: Send {
     /// Adds the state of another rank.
     fn merge(&mut self, state: &[u64]);
 
+    /// The most bytes of memory that each value of the logits takes until the end; 0 of metrics that count.
+    fn bytes_per_value(&self) -> usize {
+        0
+    }
+
     /// The value over all batches so far, of metrics of classes in `[0, 1]`; 0 where nothing defines it.
     fn value(&self) -> f64;
 }

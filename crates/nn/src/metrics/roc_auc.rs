@@ -87,6 +87,11 @@ impl Metric for RocAuc {
     }
 
     /// For each class the number of its entries, then the entries.
+    /// A word, in an array that grew to twice as much, and a sorted copy.
+    fn bytes_per_value(&self) -> usize {
+        3 * size_of::<u64>()
+    }
+
     fn state(&self) -> Vec<u64> {
         let mut words = Vec::new();
         for entries in &self.entries {

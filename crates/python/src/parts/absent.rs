@@ -8,8 +8,8 @@ use gnarl_loader::LoaderGraph;
 use super::Parts;
 
 fn refusal(what: &str) -> Error {
-    Error::usage(format!("{what}: this module was built without the feature 'serve'"))
-        .hint("wheels have it; a module of one's own is built with --features wheel")
+    Error::usage(format!("{what}: this module was built without the feature 'wheel'"))
+        .hint("a module that cargo builds has it by --features wheel")
 }
 
 /// Refuses to open the partition of some servers.

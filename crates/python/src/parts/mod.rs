@@ -1,18 +1,18 @@
 //! Partitioned datasets, whose parts may be at servers.
 
-#[cfg(not(feature = "serve"))]
+#[cfg(not(feature = "wheel"))]
 mod absent;
-#[cfg(feature = "serve")]
+#[cfg(feature = "wheel")]
 mod served;
 
 use std::path::PathBuf;
 
-#[cfg(not(feature = "serve"))]
+#[cfg(not(feature = "wheel"))]
 pub use absent::{connect, open};
-#[cfg(feature = "serve")]
+#[cfg(feature = "wheel")]
 pub use served::{connect, open};
 
-/// Where parts are, and how they are read.
+/// The places of parts, and how they are read.
 #[derive(Debug, Clone)]
 pub struct Parts {
     /// Addresses of servers; none if all parts are here.

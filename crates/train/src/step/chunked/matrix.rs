@@ -1,15 +1,15 @@
 //! Matrices over many nodes, stored by column blocks: in memory, or on disk where they would not
 //! fit.
 
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use gnarl_common::{Result, ResultExt};
 use gnarl_nn::Tensor;
 use rayon::prelude::*;
-
-use super::spill::{Spill, SpillFile};
 
 /// Least rows per task that copies them.
 const ROWS: usize = 512;
@@ -20,7 +20,8 @@ const VALUES: usize = 1 << 16;
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     Memory,
-    Disk(Spill),
+    /// Unnamed files in this folder, which vanish with the process.
+    Disk(PathBuf),
 }
 
 /// Some columns of some adjacent rows.
@@ -39,7 +40,7 @@ enum Store {
     /// One tensor per column block.
     Memory(Vec<Tensor>),
     /// Column blocks one after the other, each row by row.
-    Disk(Mutex<SpillFile>),
+    Disk { file: Mutex<File>, dir: PathBuf },
 }
 
 impl Matrix {
@@ -55,9 +56,11 @@ impl Matrix {
             Place::Memory => Store::Memory(
                 widths.iter().map(|&cols| Tensor::scratch(rows.len(), cols)).collect(),
             ),
-            Place::Disk(spill) => {
+            Place::Disk(dir) => {
+                let file = tempfile::tempfile_in(dir).at(dir)?;
                 let bytes = rows.len() * widths.iter().sum::<usize>() * size_of::<f32>();
-                Store::Disk(Mutex::new(spill.file(bytes as u64)?))
+                file.set_len(bytes as u64).at(dir)?;
+                Store::Disk { file: Mutex::new(file), dir: dir.clone() }
             }
         };
         Ok(Self { rows, blocks, widths, cols, store })
@@ -112,11 +115,10 @@ impl Matrix {
                 copy(&mut own[..values.len()], values);
                 Ok(())
             }
-            Store::Disk(file) => {
-                let file = file.get_mut().unwrap_or_else(PoisonError::into_inner);
-                let written = file.seek(SeekFrom::Start(start));
-                let written = written.and_then(|_| file.write_all(bytemuck::cast_slice(values)));
-                written.at(file.dir())
+            Store::Disk { file, dir } => {
+                let (file, dir) = (file.get_mut().unwrap_or_else(PoisonError::into_inner), &*dir);
+                file.seek(SeekFrom::Start(start)).at(dir)?;
+                file.write_all(bytemuck::cast_slice(values)).at(dir)
             }
         }
     }
@@ -187,11 +189,10 @@ impl Matrix {
                 copy(out, &column_blocks[column_block].data()[at * width..]);
                 Ok(())
             }
-            Store::Disk(file) => {
+            Store::Disk { file, dir } => {
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                let read = file.seek(SeekFrom::Start(self.start(column_block, first)));
-                let read = read.and_then(|_| file.read_exact(bytemuck::cast_slice_mut(out)));
-                read.at(file.dir())
+                file.seek(SeekFrom::Start(self.start(column_block, first))).at(dir)?;
+                file.read_exact(bytemuck::cast_slice_mut(out)).at(dir)
             }
         }
     }
@@ -250,7 +251,7 @@ mod tests {
     #[test]
     fn panels_and_pieces_are_the_same_values_in_memory_and_on_disk() {
         let dir = tempfile::tempdir().unwrap();
-        for place in [Place::Memory, Place::Disk(Spill::new(dir.path().into()))] {
+        for place in [Place::Memory, Place::Disk(dir.path().into())] {
             let mut matrix =
                 Matrix::new(&place, 10..17, vec![vec![0..2], vec![], vec![2..5]]).unwrap();
             let value = |row: usize, col: usize| (10 * row + col) as f32;

@@ -16,7 +16,6 @@ mod plan;
 mod program;
 mod saved;
 mod schedule;
-mod spill;
 mod step;
 mod train;
 mod wire;

@@ -16,8 +16,8 @@ use gnarl_nn::{Mode, Params, SparseRows, Tape, Tensor};
 use super::layout::{Columns, Layout};
 use super::matrix::Place;
 use super::passes::scores_of;
-use super::spill::Spill;
 use crate::data::graph::Graph;
+use crate::evaluation::NodeScores;
 
 /// Memory of a process before it has read any data, and of small allocations.
 const BASE: usize = 64 << 20;
@@ -25,9 +25,8 @@ const BASE: usize = 64 << 20;
 const PIECES: usize = 8;
 /// Fewest rows of a row block: shorter ones are mostly overhead.
 const FEWEST: usize = 64;
-
 /// Most rows of a row block where memory is short.
-const MOST: usize = 8192;
+const MOST: usize = 4096;
 
 /// The plan of a step in chunks.
 #[derive(Debug)]
@@ -45,12 +44,12 @@ pub(crate) struct Means<'a> {
     pub model: &'a dyn Stages,
     pub params: &'a Params,
     pub graph: &'a Graph,
-    /// Number of evaluated nodes.
-    pub evaluated: usize,
+    /// The evaluation.
+    pub scores: NodeScores<'a>,
     pub block: &'a Block,
     /// This rank and the number of ranks.
     pub rank: (usize, usize),
-    /// Number of ranks that share this machine's memory.
+    /// Most ranks that share a machine's memory: the same on all ranks, which must make the same plan.
     pub neighbors: usize,
     /// Folder of the run's files.
     pub dir: PathBuf,
@@ -95,20 +94,15 @@ impl Plan {
         let rows = (available / 2 / row).min(MOST);
         let column_block = need.largest_block(available - rows * row);
         if rows < FEWEST.min(longest) || column_block == 0 {
-            let least = need.fixed + 8 * (FEWEST * row).max(need.of_block(1)) / 3;
+            let (rows, block) = (FEWEST * row, need.of_block(1));
+            let least = (2 * rows).max((2 * block).min(block + MOST * row));
+            let least = need.fixed + least.div_ceil(6) * 8;
             let least = ByteSize((least * means.neighbors) as u64);
             return Err(Error::usage(format!("invalid tensor.memory '{memory}': too little"))
                 .hint(format!("the graph and one column of all nodes require {least}")));
         }
         let dir = section.spill.clone().unwrap_or_else(|| means.dir.clone());
-        Ok(Self::of(
-            section,
-            means,
-            Place::Disk(Spill::new(dir)),
-            row_blocks(rows),
-            column_block,
-            free,
-        ))
+        Ok(Self::of(section, means, Place::Disk(dir), row_blocks(rows), column_block, free))
     }
 
     fn of(
@@ -129,10 +123,10 @@ impl Plan {
         let Layout { row_blocks, column_block, .. } = self.layout;
         match &self.place {
             Place::Memory => format!("{row_blocks} chunks in memory"),
-            Place::Disk(spill) => {
+            Place::Disk(dir) => {
                 format!(
                     "{row_blocks} chunks, column blocks of {column_block} columns, the rest in {}",
-                    spill.dir().display()
+                    dir.display()
                 )
             }
         }
@@ -237,10 +231,10 @@ impl Need {
         let messages: Vec<Columns> = passes.iter().zip(&widths.sent).map(columns_of).collect();
         let received = most_values(&messages, *ranks, usize::MAX);
         let of_edges = passes.iter().map(|pass| bytes_of_edges(*pass, block)).max().unwrap_or(0);
-        let judged = means.evaluated * widths.out * 2;
+        let judged = means.scores.bytes((own, widths.out), *ranks);
         let weights = 6 * params.len();
         Self {
-            fixed: BASE + block.bytes() + of_edges + 4 * (8 * nodes + judged + weights),
+            fixed: BASE + block.bytes() + of_edges + judged + 4 * (8 * nodes + weights),
             in_memory: 4 * (own * (saved + received + 2 * kept) + nodes * slices),
             worked_on: widths.worked_on,
             messages,

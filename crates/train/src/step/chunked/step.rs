@@ -79,21 +79,36 @@ impl<'a> Chunked<'a> {
         comm: &dyn Communicator,
         threads: usize,
     ) -> Result<Evaluation> {
-        let targets = self.scores.targets;
+        if self.layout.ranks == 1 {
+            let mut scoring = self.scores.begin();
+            self.visit(params, threads, &mut |range, logits| scoring.add(range, logits))?;
+            return Ok(scoring.finish());
+        }
+        let own = self.columns.rows();
+        let scored = self.scores.targets.scored().map(|nodes| within(nodes, &own));
         let mut picked = [const { Vec::new() }; 3];
         let mut cols = 0;
-        let mut visit = |range: &Range<usize>, logits: &Tensor| {
+        self.visit(params, threads, &mut |range, logits| {
             cols = logits.cols();
-            for (picked, nodes) in picked.iter_mut().zip(targets.scored()) {
+            for (picked, nodes) in picked.iter_mut().zip(scored) {
+                picked.reserve_exact(nodes.len() * cols - picked.len());
                 for &node in within(nodes, range) {
                     picked.extend_from_slice(logits.row(node as usize - range.start));
                 }
             }
-        };
-        pool(threads)?.install(|| {
-            self.schedule(|schedule| self.program.evaluate(params, schedule, &mut visit))
         })?;
         self.scores.of_shares(comm, picked, cols)
+    }
+
+    /// Calls `visit` with the logits of each of this rank's row blocks.
+    fn visit(
+        &self,
+        params: &Params,
+        threads: usize,
+        visit: &mut (dyn FnMut(&Range<usize>, &Tensor) + Send),
+    ) -> Result<()> {
+        let run = || self.schedule(|schedule| self.program.evaluate(params, schedule, visit));
+        pool(threads)?.install(run).map(drop)
     }
 
     /// Calls `run` with a schedule over all chunks; returns the bytes sent.

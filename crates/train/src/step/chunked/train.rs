@@ -49,6 +49,13 @@ fn folder_of_rows(run: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// The largest of the ranks' numbers.
+fn most(comm: &dyn Communicator, number: usize) -> Result<usize> {
+    let all = comm.all_gather("tensor.memory", bytemuck::bytes_of(&(number as u64)))?.concat();
+    let all: Vec<u64> = bytemuck::pod_collect_to_vec(&all);
+    Ok(all.into_iter().fold(number as u64, u64::max) as usize)
+}
+
 /// Calls `run` with steps in chunks, on a rank that shares a machine with so many.
 ///
 /// # Errors
@@ -72,10 +79,10 @@ pub(crate) fn with<T>(
         model: stages.as_ref(),
         params,
         graph,
-        evaluated: scores.targets.scored().iter().map(|nodes| nodes.len()).sum(),
+        scores,
         block: &block,
         rank: (comm.rank(), comm.size()),
-        neighbors: local_ranks,
+        neighbors: most(comm, local_ranks)?,
         dir: folder_of_rows(&config.output.dir)?,
     };
     let plan = Plan::new(&config.tensor, &means)?;

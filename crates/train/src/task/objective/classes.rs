@@ -80,6 +80,10 @@ impl Scorer for ClassScorer<'_> {
         self.scores.loss()
     }
 
+    fn bytes_per_value(&self) -> usize {
+        self.scores.bytes_per_value()
+    }
+
     fn count_classes(&mut self) {
         self.confusion.get_or_insert_default();
     }

@@ -53,6 +53,11 @@ pub trait Scorer: Send {
     /// The mean loss of the examples; 0 of none. Of weights with equal scores those with the smaller loss are better.
     fn loss(&self) -> f64;
 
+    /// The most bytes of memory that each value of the predictions takes until the end; 0 if examples are counted only.
+    fn bytes_per_value(&self) -> usize {
+        0
+    }
+
     /// Counts the classes of the examples that are added from here on, where an example has one.
     fn count_classes(&mut self) {}
 

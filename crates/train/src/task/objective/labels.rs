@@ -70,6 +70,10 @@ impl Scorer for LabelScorer<'_> {
     fn loss(&self) -> f64 {
         self.0.loss()
     }
+
+    fn bytes_per_value(&self) -> usize {
+        self.0.bytes_per_value()
+    }
 }
 
 /// Of one row of logits, the mean over labels.

@@ -59,6 +59,11 @@ impl MetricScores<'_> {
         scores.into_iter().filter(|_| self.examples > 0).collect()
     }
 
+    /// As [`Metric::bytes_per_value`].
+    pub fn bytes_per_value(&self) -> usize {
+        self.metric.bytes_per_value()
+    }
+
     /// The mean loss; 0 of no example.
     pub fn loss(&self) -> f64 {
         self.loss / self.examples.max(1) as f64

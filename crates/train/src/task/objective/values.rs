@@ -93,4 +93,8 @@ impl Scorer for ValueScorer<'_> {
     fn loss(&self) -> f64 {
         self.loss / self.examples.max(1) as f64
     }
+
+    fn bytes_per_value(&self) -> usize {
+        self.metrics.iter().map(|metric| metric.bytes_per_value()).sum()
+    }
 }

@@ -65,7 +65,10 @@ fn little(config: &mut RunConfig) -> bool {
         })
     });
     config.tensor.memory = Some(steps[enough]);
-    error(steps[enough]).is_some()
+    error(steps[enough]).is_some_and(|error| {
+        assert!(error.contains("nowhere"), "{error}");
+        true
+    })
 }
 
 fn same(name: &str, cut: impl Fn(&mut RunConfig)) {
