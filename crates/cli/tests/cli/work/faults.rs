@@ -1,9 +1,12 @@
 //! Batch workers that are killed, that hang, and that join in the middle.
 
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::{Started, Stored, workers};
-use crate::common::results;
+use crate::common::{gnarl, path, results};
 
 /// Epochs that take a while, for workers to come and go.
 const LONG: [&str; 2] = ["train.epochs=60", "train.eval_every=20"];
@@ -95,30 +98,61 @@ fn workers_that_are_all_gone_for_good_end_the_run() {
     assert!(err.contains("no batch workers within 3 s") && err.contains("error"), "{err}");
 }
 
+/// A copy of the parts, as on another host.
+fn copied(stored: &Stored) -> PathBuf {
+    let whole = stored.bench.dir.path().join("whole");
+    let copied = std::process::Command::new("cp").arg("-r").arg(&stored.parts).arg(&whole).status();
+    assert!(copied.unwrap().success());
+    whole
+}
+
+/// A batch worker that reads the parts there.
+fn reading(stored: &Stored, uri: &str, parts: &Path) -> Started {
+    let place = format!("partition.path={}", parts.display());
+    let mut worker = gnarl();
+    worker.args(["work", path(&stored.bench.file), "--role", "batch", "--join", uri]);
+    Started::new(worker.args(["--set", &place]), "prepares batches for ")
+}
+
 /// A part that is damaged on one host is read on another one.
 #[test]
 fn a_damaged_part_ends_its_worker_and_not_the_run() {
     let stored = Stored::new();
     let expected = results(&stored.alone(&[]));
-    let whole = stored.bench.dir.path().join("whole");
-    let copied = std::process::Command::new("cp").arg("-r").arg(&stored.parts).arg(&whole).status();
-    assert!(copied.unwrap().success());
+    let whole = copied(&stored);
     let run = stored.start(2, &[]);
     let damaged = workers(&stored, &run.uri, 1).remove(0);
     let file = stored.parts.join("part-3/_N.features.npy");
     let mut bytes = std::fs::read(&file).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(&file, bytes).unwrap();
-    let place = format!("partition.path={}", whole.display());
-    let mut sound = crate::common::gnarl();
-    let run_file = crate::common::path(&stored.bench.file);
-    sound.args(["work", run_file, "--role", "batch", "--join", &run.uri, "--set", &place]);
-    let sound = Started::new(&mut sound, "prepares batches for ");
+    let sound = reading(&stored, &run.uri, &whole);
     let (found, err) = run.succeeds();
     assert_eq!(results(&found), expected, "{err}");
     let (code, _, err) = damaged.end();
     assert_eq!(code, Some(1), "{err}");
     assert!(err.contains("part 3") && err.contains("_N.features.npy"), "{err}");
+    sound.succeeds();
+}
+
+/// A file that is written to in place while a worker has it open, long after it was compared, ends that worker by its name.
+#[test]
+fn a_part_that_changes_under_a_worker_ends_it_and_not_the_run() {
+    let stored = Stored::new();
+    let whole = copied(&stored);
+    let run = stored.start(2, &LONG);
+    let changing = reading(&stored, &run.uri, &whole);
+    let sound = workers(&stored, &run.uri, 1).remove(0);
+    trained(&stored, 3);
+    let file = whole.join("part-3/_N.features.npy");
+    let last = std::fs::read(&file).unwrap().pop().unwrap();
+    let mut open = File::options().write(true).open(&file).unwrap();
+    open.seek(SeekFrom::End(-1)).unwrap();
+    open.write_all(&[last ^ 1]).unwrap();
+    let (code, _, err) = changing.end();
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains(path(&file)) && !err.contains("panicked"), "{err}");
+    run.succeeds();
     sound.succeeds();
 }
 
