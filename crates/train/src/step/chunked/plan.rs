@@ -94,8 +94,9 @@ impl Plan {
         let rows = (available / 2 / row).min(MOST);
         let column_block = need.largest_block(available - rows * row);
         if rows < FEWEST.min(longest) || column_block == 0 {
-            let (rows, block) = (FEWEST * row, need.of_block(1));
-            let least = (2 * rows).max((2 * block).min(block + MOST * row));
+            // Rows take half of what is available, or as many as there may be; a block takes the rest.
+            let block = need.of_block(1);
+            let least = (2 * FEWEST * row).max((2 * block).min(block + MOST * row));
             let least = need.fixed + least.div_ceil(6) * 8;
             let least = ByteSize((least * means.neighbors) as u64);
             return Err(Error::usage(format!("invalid tensor.memory '{memory}': too little"))

@@ -84,8 +84,11 @@ fn every_yes_trains_and_every_no_is_refused() {
 #[cfg(feature = "serve")]
 fn parts(config: &RunConfig, out: &Path) {
     let dataset = Dataset::open(&config.dataset.path).unwrap();
-    let (algorithm, parts) = (ALGORITHM.into(), Parts::Count(2));
-    let wanted = PartitionConfig { algorithm, parts, ..PartitionConfig::default() };
+    let wanted = PartitionConfig {
+        algorithm: ALGORITHM.into(),
+        parts: Parts::Count(2),
+        ..PartitionConfig::default()
+    };
     _ = std::fs::remove_dir_all(out);
     match config.task.kind.is_of_nodes() {
         true => _ = partition_dataset(&dataset, &wanted, out).unwrap(),
